@@ -4833,7 +4833,7 @@ enum {
 // three after it are reached from there.
 ALWAYS_INLINE void tile(int rows, int vectors, Mat c, Mat from, Mat a, Mat b) {
     Vector left[12], right[12]; // no tile has more rows
-    const real *four_rows[3], *b_p = b.at;
+    const real *four_rows[3] = {0}, *b_p = b.at;
     ptrdiff_t a_row = a.row_stride, a_col = a.col_stride;
     ptrdiff_t second = c.cols - LANES; // its first column
     UNROLL

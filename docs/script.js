@@ -1,5 +1,4 @@
-// Written by docs/weaver: what can be found, the stops of routes, and below them
-// docs/source/script.js.
+// Written by docs/weaver: what can be found, and below it docs/source/script.js.
 const FOUND = [
 ["term", "00-manual.html#manual-letters", "accumulated gradient", "\"Letters\", chapter 0", "A thing that is used twice receives gradients from both uses, so a backward pass adds to what is there.", ""],
 ["term", "00-manual.html#manual-letters", "gradient accumulation", "\"Letters\", chapter 0", "A thing that is used twice receives gradients from both uses, so a backward pass adds to what is there.", ""],
@@ -94,8 +93,8 @@ const FOUND = [
 ["term", "06-residual.html#dropout", "dropout", "dropout, chapter 6", "Sets numbers to zero at random in training and scales up the rest.", ""],
 ["term", "06-residual.html#dropout", "nn.Dropout", "dropout, chapter 6", "Sets numbers to zero at random in training and scales up the rest.", ""],
 ["term", "02-attention.html#Dropout", "dropout mask", "Dropout, chapter 2", "Not kept: whether a number is dropped is a function of its place and a key, so the backward pass calls the same function.", ""],
-["term", "11-training.html#keep_best", "early stopping", "keep_best, chapter 11", "With --valid, the model with the highest held-out token accuracy is the one that is used.", ""],
-["term", "11-training.html#keep_best", "best checkpoint", "keep_best, chapter 11", "With --valid, the model with the highest held-out token accuracy is the one that is used.", ""],
+["term", "own-language.html#is-it-overfitting", "early stopping", "\"Is it overfitting?\", Your own language", "Not done: the newest model is the one that is used. --valid shows when it was time to stop; a new run with so many --steps ends there.", ""],
+["term", "own-language.html#is-it-overfitting", "best checkpoint", "\"Is it overfitting?\", Your own language", "Not done: the newest model is the one that is used. --valid shows when it was time to stop; a new run with so many --steps ends there.", ""],
 ["term", "04-embedding.html#embedding_forward", "embedding", "embedding_forward, chapter 4", "The row of a table that stands for a token, times √D.", ""],
 ["term", "04-embedding.html#embedding_forward", "token embedding", "embedding_forward, chapter 4", "The row of a table that stands for a token, times √D.", ""],
 ["term", "04-embedding.html#embedding_forward", "look-up table", "embedding_forward, chapter 4", "The row of a table that stands for a token, times √D.", ""],
@@ -308,12 +307,12 @@ const FOUND = [
 ["term", "gpt.html#what-large-models-do-differently", "linear attention", "\"What large models do differently\", From here to GPT", "Not here: all weights are computed and kept, as the formula says.", ""],
 ["term", "01-numbers.html#numbers-shape-and-several-threads", "GPU", "\"SHAPE, and several threads\", chapter 1", "Not here: the program runs on a processor, with its vector registers and OpenMP.", ""],
 ["term", "01-numbers.html#numbers-shape-and-several-threads", "CUDA", "\"SHAPE, and several threads\", chapter 1", "Not here: the program runs on a processor, with its vector registers and OpenMP.", ""],
-["term", "../notebook/17-since-2017.ipynb", "grouped-query attention", "lab 17, Since 2017: RMSNorm, rotary positions, SwiGLU, grouped queries", "Several heads of queries share one head of keys and values, which makes the cache smaller. head_of can do it; lab 17 builds it in.", ""],
-["term", "../notebook/17-since-2017.ipynb", "grouped queries", "lab 17, Since 2017: RMSNorm, rotary positions, SwiGLU, grouped queries", "Several heads of queries share one head of keys and values, which makes the cache smaller. head_of can do it; lab 17 builds it in.", ""],
-["term", "../notebook/17-since-2017.ipynb", "GQA", "lab 17, Since 2017: RMSNorm, rotary positions, SwiGLU, grouped queries", "Several heads of queries share one head of keys and values, which makes the cache smaller. head_of can do it; lab 17 builds it in.", ""],
-["term", "../notebook/17-since-2017.ipynb", "multi-query attention", "lab 17, Since 2017: RMSNorm, rotary positions, SwiGLU, grouped queries", "Several heads of queries share one head of keys and values, which makes the cache smaller. head_of can do it; lab 17 builds it in.", ""],
-["term", "../notebook/17-since-2017.ipynb", "MQA", "lab 17, Since 2017: RMSNorm, rotary positions, SwiGLU, grouped queries", "Several heads of queries share one head of keys and values, which makes the cache smaller. head_of can do it; lab 17 builds it in.", ""],
-["term", "../notebook/17-since-2017.ipynb", "key-value heads", "lab 17, Since 2017: RMSNorm, rotary positions, SwiGLU, grouped queries", "Several heads of queries share one head of keys and values, which makes the cache smaller. head_of can do it; lab 17 builds it in.", ""],
+["term", "../notebook/17-since-2017.ipynb", "grouped-query attention", "lab 17, Since 2017: RMSNorm, rotary positions, SwiGLU, grouped queries", "Several heads of queries share one head of keys and values, which makes the cache smaller. Lab 17 does it.", ""],
+["term", "../notebook/17-since-2017.ipynb", "grouped queries", "lab 17, Since 2017: RMSNorm, rotary positions, SwiGLU, grouped queries", "Several heads of queries share one head of keys and values, which makes the cache smaller. Lab 17 does it.", ""],
+["term", "../notebook/17-since-2017.ipynb", "GQA", "lab 17, Since 2017: RMSNorm, rotary positions, SwiGLU, grouped queries", "Several heads of queries share one head of keys and values, which makes the cache smaller. Lab 17 does it.", ""],
+["term", "../notebook/17-since-2017.ipynb", "multi-query attention", "lab 17, Since 2017: RMSNorm, rotary positions, SwiGLU, grouped queries", "Several heads of queries share one head of keys and values, which makes the cache smaller. Lab 17 does it.", ""],
+["term", "../notebook/17-since-2017.ipynb", "MQA", "lab 17, Since 2017: RMSNorm, rotary positions, SwiGLU, grouped queries", "Several heads of queries share one head of keys and values, which makes the cache smaller. Lab 17 does it.", ""],
+["term", "../notebook/17-since-2017.ipynb", "key-value heads", "lab 17, Since 2017: RMSNorm, rotary positions, SwiGLU, grouped queries", "Several heads of queries share one head of keys and values, which makes the cache smaller. Lab 17 does it.", ""],
 ["term", "../notebook/17-since-2017.ipynb", "Llama", "lab 17, Since 2017: RMSNorm, rotary positions, SwiGLU, grouped queries", "Lab 17 compares one, line by line, with transformer.c and the labs, and names the function for each line.", ""],
 ["term", "../notebook/17-since-2017.ipynb", "large language model", "lab 17, Since 2017: RMSNorm, rotary positions, SwiGLU, grouped queries", "Lab 17 compares one, line by line, with transformer.c and the labs, and names the function for each line.", ""],
 ["term", "../notebook/17-since-2017.ipynb", "LLM", "lab 17, Since 2017: RMSNorm, rotary positions, SwiGLU, grouped queries", "Lab 17 compares one, line by line, with transformer.c and the labs, and names the function for each line.", ""],
@@ -405,23 +404,18 @@ const FOUND = [
 ["option", "15-saving.html#option-seed", "--seed", "the options", "of everything random", ""],
 ["option", "15-saving.html#option-model", "--model", "the options", "where to save the run", ""],
 ["option", "15-saving.html#option-from", "--from", "the options", "begin with the parameters and words of this model", ""],
-["option", "15-saving.html#option-valid", "--valid", "the options", "pairs to measure progress on; the best model is used", ""],
+["option", "15-saving.html#option-valid", "--valid", "the options", "pairs to measure progress on", ""],
 ["option", "15-saving.html#option-log", "--log", "the options", "write loss and learning rate of each step", ""],
 ["option", "15-saving.html#option-resume", "--resume", "the options", "go on where an earlier run stopped", ""],
 ["option", "15-saving.html#option-beam", "--beam", "the options", "hypotheses to keep while translating; 1 is greedy", ""],
-["option", "15-saving.html#option-length-penalty", "--length-penalty", "the options", "scores are divided by ((5 + length) / 6)^A", ""],
-["option", "15-saving.html#option-scores", "--scores", "the options", "print each translation's score, a tab, and the translation", ""],
 ["option", "15-saving.html#option-target", "--target", "the options", "the translation to look at (the model's own)", ""],
 ["option", "15-saving.html#option-csv", "--csv", "the options", "write all attention weights", ""],
 ["option", "15-saving.html#option-vocab", "--vocab", "the options", "size of both vocabularies", ""],
-["option", "15-saving.html#option-length", "--length", "the options", "tokens in a sentence, for the memory of a step", ""],
 ["option", "15-saving.html#option-threads", "--threads", "the options", "at most this many (all processors)", ""],
 ["option", "15-saving.html#option-help", "--help", "the options", "show this help", ""],
-["macro", "00-manual.html#TRANSFORMER_POSIX", "TRANSFORMER_POSIX", "chapter 0", "", "#define TRANSFORMER_POSIX 1"],
-["macro", "00-manual.html#_DEFAULT_SOURCE", "_DEFAULT_SOURCE", "chapter 0", "", "#define _DEFAULT_SOURCE 1 // these two must come before the first header"],
-["macro", "00-manual.html#_XOPEN_SOURCE", "_XOPEN_SOURCE", "chapter 0", "", "#define _XOPEN_SOURCE 700"],
-["type", "01-numbers.html#real", "real", "chapter 1", "", "typedef double complex real; // (double)x, in comparisons, is its real part"],
-["macro", "01-numbers.html#REAL", "REAL", "chapter 1", "", "#define REAL(function) c##function"],
+["macro", "00-manual.html#_XOPEN_SOURCE", "_XOPEN_SOURCE", "chapter 0", "", "#define _XOPEN_SOURCE 700 // POSIX, where there is one; before any header"],
+["type", "01-numbers.html#real", "real", "chapter 1", "", "typedef float real;"],
+["macro", "01-numbers.html#REAL", "REAL", "chapter 1", "", "#define REAL(function) (real)function // REAL(log)(x): log in double, rounded"],
 ["type", "01-numbers.html#Mat", "Mat", "chapter 1", "", "typedef struct {\n    real *at;\n    int rows, cols;\n    ptrdiff_t row_stride, col_stride;\n} Mat;"],
 ["function", "01-numbers.html#mat", "mat", "chapter 1", "A view of rows × cols numbers that lie row after row in memory.", "Mat mat(real *memory, int rows, int cols)"],
 ["function", "01-numbers.html#at", "at", "chapter 1", "Address of element (i, j), so that *at(m, i, j) reads and writes.", "real *at(Mat m, int i, int j)"],
@@ -433,21 +427,21 @@ const FOUND = [
 ["macro", "01-numbers.html#SHAPE", "SHAPE", "chapter 1", "", "#define SHAPE(m, rows, cols) check_shape(__func__, #m, m, rows, cols)"],
 ["macro", "01-numbers.html#PRAGMA", "PRAGMA", "chapter 1", "", "#define PRAGMA(text) _Pragma(#text)"],
 ["macro", "01-numbers.html#PARALLEL_FOR", "PARALLEL_FOR", "chapter 1", "", "#define PARALLEL_FOR(work) \\"],
-["type", "01-numbers.html#Arena", "Arena", "chapter 1", "", "typedef struct {\n    struct Block *top;     // where the memory comes from\n    size_t used, peak;     // bytes in use now, and at most so far\n    int sentences, tokens; // of the current batch, for messages; 0: none\n} Arena;"],
+["type", "01-numbers.html#Arena", "Arena", "chapter 1", "", "typedef struct {\n    struct Block *top;     // where the memory comes from\n    size_t used, peak;     // bytes in use now, and at most so far\n    int sentences, tokens; // of a batch in training, for messages; 0: none\n} Arena;"],
 ["constant", "01-numbers.html#FOR_PARAMETERS", "FOR_PARAMETERS", "chapter 1", "", "enum { FOR_PARAMETERS = 1, FOR_ORDER, FOR_DROPOUT }; // what a key is for"],
 ["constant", "01-numbers.html#FOR_ORDER", "FOR_ORDER", "chapter 1", "", "enum { FOR_PARAMETERS = 1, FOR_ORDER, FOR_DROPOUT }; // what a key is for"],
 ["constant", "01-numbers.html#FOR_DROPOUT", "FOR_DROPOUT", "chapter 1", "", "enum { FOR_PARAMETERS = 1, FOR_ORDER, FOR_DROPOUT }; // what a key is for"],
 ["type", "02-attention.html#Mask", "Mask", "chapter 2", "", "typedef struct {\n    const unsigned char *visible; // NULL: everything is visible\n    ptrdiff_t sentence_stride;    // 0: the same for every sentence of a batch\n    ptrdiff_t row_stride;         // 0: the same for every query\n} Mask;"],
 ["function", "02-attention.html#mask_row", "mask_row", "chapter 2", "The visible keys of query i in sentence b, S bytes; or NULL for all of them.", "const unsigned char *mask_row(Mask mask, int b, int i)"],
 ["function", "02-attention.html#mask_of_sentence", "mask_of_sentence", "chapter 2", "The mask of sentence b alone.", "Mask mask_of_sentence(Mask mask, int b)"],
-["function", "02-attention.html#max", "max", "chapter 2", "maxⱼ x[j], n numbers; -infinity if there are none", "real max(const real *x, int n)"],
+["function", "02-attention.html#max", "max", "chapter 2", "maxⱼ x[j], n numbers; -∞ if there are none. No comparison with NaN is true, so in a row of nothing but NaN, most is still -∞ at the end. Their sum is NaN, so that the row does not pass for one in which every key is hidden.", "real max(const real *x, int n)"],
 ["function", "02-attention.html#softmax_row", "softmax_row", "chapter 2", "x[j] = softmax over the visible x, n numbers, in place", "void softmax_row(real *x, const unsigned char *visible, int n)"],
 ["function", "02-attention.html#softmax_forward", "softmax_forward", "chapter 2", "scaled scores (T,S) become weights, row by row, in place", "void softmax_forward(Mat scores, Mask mask)"],
 ["function", "02-attention.html#softmax_backward", "softmax_backward", "chapter 2", "dw (T,S), the gradient of the weights w (T,S), becomes dscaled (T,S), in place: each element is overwritten after its last use.", "void softmax_backward(Mat dw, Mat w)"],
 ["type", "02-attention.html#Dropout", "Dropout", "chapter 2", "", "typedef struct {\n    real rate;\n    uint32_t key; // which numbers\n} Dropout;"],
-["type", "02-attention.html#Head", "Head", "chapter 2", "", "typedef struct {\n    Mat q, k, v; // (T,K), (S,K), (S,K)\n    Mat weights; // (T,S) softmax(scaled); in d: first ddropped, last dscores\n    Mat dropped; // (T,S) after dropout; weights itself if nothing is dropped\n    Mat out;     // (T,K)\n    real scale;  // of the scores: 1/√K\n    Dropout dropout;\n} Head;"],
+["type", "02-attention.html#Head", "Head", "chapter 2", "", "typedef struct {\n    Mat q, k, v; // (T,K), (S,K), (S,K)\n    Mat weights; // (T,S) softmax(scaled)\n    Mat dropped; // (T,S) after dropout; without dropout it *is* weights\n    Mat out;     // (T,K)\n    real scale;  // of the scores: 1/√K\n    Dropout dropout;\n} Head;"],
 ["function", "02-attention.html#attention_forward", "attention_forward", "chapter 2", "out = dropout(softmax(scale · q kᵀ)) v [section 3.2.1, eq. 1]\nGiven: q (T,K), k and v (S,K), the mask (T,S) of one sentence. Written: weights and dropped (T,S), out (T,K).", "void attention_forward(Head a, Mask mask)"],
-["function", "02-attention.html#attention_backward", "attention_backward", "chapter 2", "d.q, d.k and d.v are added to; d.out is given; d.weights is room for the gradient on its way back. a is as the forward pass left it.", "void attention_backward(Head d, Head a)"],
+["function", "02-attention.html#attention_backward", "attention_backward", "chapter 2", "d.q, d.k and d.v are added to; d.out is given; d.weights is room. a is as the forward pass left it.", "void attention_backward(Head d, Head a)"],
 ["constant", "03-multi-head.html#POST_NORM", "POST_NORM", "chapter 3", "", "enum { POST_NORM, PRE_NORM, NORMS };                   // .norm, chapter 6"],
 ["constant", "03-multi-head.html#PRE_NORM", "PRE_NORM", "chapter 3", "", "enum { POST_NORM, PRE_NORM, NORMS };                   // .norm, chapter 6"],
 ["constant", "03-multi-head.html#NORMS", "NORMS", "chapter 3", "", "enum { POST_NORM, PRE_NORM, NORMS };                   // .norm, chapter 6"],
@@ -462,18 +456,17 @@ const FOUND = [
 ["type", "03-multi-head.html#Pass", "Pass", "chapter 3", "", "typedef struct {\n    Arena *arena;\n    const Config *config;\n    bool training;  // dropout acts\n    uint64_t noise; // the next dropout's key is made from it\n    int sentences;  // B\n} Pass;"],
 ["function", "03-multi-head.html#next_dropout", "next_dropout", "chapter 3", "The dropout of the next place in the model: of that rate in training, else of rate 0. The forward pass asks for it and saves it for the backward pass.", "Dropout next_dropout(Pass *pass, double rate)"],
 ["type", "03-multi-head.html#Linear", "Linear", "chapter 3", "", "typedef struct {\n    Mat weight; // (I,O): I inputs, O outputs\n    Mat bias;   // (1,O)\n} Linear;"],
-["function", "03-multi-head.html#linear_forward", "linear_forward", "chapter 3", "y = x W + b; x (N,I) -> y (N,O)", "Mat linear_forward(Pass *pass, const Linear *w, Mat x)"],
+["function", "03-multi-head.html#linear_forward", "linear_forward", "chapter 3", "y = x W + b; x (N,I) -> y (N,O). A row_stride of 0 repeats the one row of b.", "Mat linear_forward(Pass *pass, const Linear *w, Mat x)"],
 ["function", "03-multi-head.html#add_column_sums", "add_column_sums", "chapter 3", "The gradient of a bias is a sum over rows. Elsewhere the threads share the rows; here several of them would then add to the same number. So they share the columns, and each sum is made by one thread, which reads and writes it once for every four rows.\n\ntotal[j] += Σᵢ x[i][j]; x (N,O), total (1,O)", "void add_column_sums(Mat total, Mat x)"],
 ["function", "03-multi-head.html#linear_backward", "linear_backward", "chapter 3", "dx (N,I) and dw are added to; dy (N,O), x (N,I) and w as in the forward pass", "void linear_backward(Mat dx, Linear *dw, Mat dy, Mat x, const Linear *w)"],
 ["function", "03-multi-head.html#head", "head", "chapter 3", "Block of head h in sentence b: m (B·rows, D) -> (rows, K)", "Mat head(Mat m, int b, int rows, int h, int K)"],
 ["type", "03-multi-head.html#MultiHead", "MultiHead", "chapter 3", "", "typedef struct {\n    Linear query, key, value, output; // (D,D) each\n} MultiHead;"],
-["type", "03-multi-head.html#MultiHeadSaved", "MultiHeadSaved", "chapter 3", "", "typedef struct {\n    int sentences, heads; // B, H\n    Mat x, y;             // (B·T,D) for queries, (B·S,D) for keys and values\n    Mat q, k, v;          // (B·T,D), (B·S,D), (B·S,D)\n    Mat weights, dropped; // (B·H·T,S): sentence by sentence, head by head\n    Mat context;          // (B·T,D): the heads' results side by side\n    Dropout dropout;\n} MultiHeadSaved;"],
-["function", "03-multi-head.html#heads_per_key", "heads_per_key", "chapter 3", "How many heads read the same keys and values: the width of q divided by that of k. Here that is 1, since each head has its own. (Many later models save memory by sharing them, which is called grouped-query attention.)", "int heads_per_key(const MultiHeadSaved *s)"],
-["function", "03-multi-head.html#head_of", "head_of", "chapter 3", "Head i of B·H, as views: head i % H of sentence i / H. Each has a dropout of its own, since the same noise must not fall on every head. In the cache of chapter 12 a sentence has room for more keys than the S that are in use.", "Head head_of(const MultiHeadSaved *s, int i)"],
-["function", "03-multi-head.html#make_keys", "make_keys", "chapter 3", "Keys and values of y (B·S,D): k and v, (B·S,D) each", "void make_keys(Pass *pass, MultiHeadSaved *s, const MultiHead *w, Mat y)"],
+["type", "03-multi-head.html#MultiHeadSaved", "MultiHeadSaved", "chapter 3", "", "typedef struct {\n    int sentences, heads; // B, H\n    Mat x, memory;        // (B·T,D) for queries, (B·S,D) for keys and values\n    Mat q, k, v;          // (B·T,D), (B·S,D), (B·S,D)\n    Mat weights, dropped; // (B·H·T,S): sentence by sentence, head by head;\n                          // without dropout one and the same\n    Mat context;          // (B·T,D): the heads' results side by side\n    Dropout dropout;\n} MultiHeadSaved;"],
+["function", "03-multi-head.html#head_of", "head_of", "chapter 3", "Head i of B·H, as views: head i % H of sentence i / H. Each has a dropout of its own, since the same noise must not fall on every head. room is how many rows of k a sentence has: S, and more in the cache of chapter 12.", "Head head_of(const MultiHeadSaved *s, int i)"],
+["function", "03-multi-head.html#make_keys", "make_keys", "chapter 3", "Keys and values of the memory (B·S,D): k and v, (B·S,D) each", "void make_keys(Pass *pass, MultiHeadSaved *s, const MultiHead *w, Mat memory)"],
 ["function", "03-multi-head.html#attend", "attend", "chapter 3", "Queries of x (B·T,D), compared with the first S keys of their sentence in s, with the mask (B of T,S) -> (B·T,D). Each head reads and writes blocks of its own, so the threads can share them.", "Mat attend(Pass *pass, MultiHeadSaved *s, const MultiHead *w, Mat x, int S,\n           Mask mask)"],
-["function", "03-multi-head.html#multi_head_forward", "multi_head_forward", "chapter 3", "x (B·T,D), y (B·S,D), mask (B of T,S) -> (B·T,D) [section 3.2.2]", "Mat multi_head_forward(Pass *pass, MultiHeadSaved *s, const MultiHead *w,\n                       Mat x, Mat y, Mask mask)"],
-["function", "03-multi-head.html#multi_head_backward", "multi_head_backward", "chapter 3", "d->x (B·T,D), d->y (B·S,D) and dw are added to; dout (B·T,D) given. The rest of d is scratch.", "void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,\n                         const MultiHead *w, MultiHead *dw, Mat dout)"],
+["function", "03-multi-head.html#multi_head_forward", "multi_head_forward", "chapter 3", "x (B·T,D), memory (B·S,D), mask (B of T,S) -> (B·T,D) [section 3.2.2]", "Mat multi_head_forward(Pass *pass, MultiHeadSaved *s, const MultiHead *w,\n                       Mat x, Mat memory, Mask mask)"],
+["function", "03-multi-head.html#multi_head_backward", "multi_head_backward", "chapter 3", "d is the twin of s that holds the gradients. d->x (B·T,D), d->memory (B·S,D) and dw are added to; dout (B·T,D) given. The rest of d is scratch.", "void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,\n                         const MultiHead *w, MultiHead *dw, Mat dout)"],
 ["function", "04-embedding.html#sinusoidal_positions", "sinusoidal_positions", "chapter 4", "table (P,D): row t is the code of position t", "void sinusoidal_positions(Mat table)"],
 ["type", "04-embedding.html#EmbeddingSaved", "EmbeddingSaved", "chapter 4", "", "typedef struct {\n    const int *ids; // (B·T) tokens\n    int length;     // T\n    Dropout dropout;\n} EmbeddingSaved;"],
 ["function", "04-embedding.html#embedding_forward", "embedding_forward", "chapter 4", "x = dropout(√D · table[id] + positions[t])\n\nids (B·T), table (V,D), positions (P,D) with P ≥ T, or at = NULL for none -> x (B·T,D)", "Mat embedding_forward(Pass *pass, EmbeddingSaved *s, Mat table, Mat positions,\n                      const int *ids, int T)"],
@@ -496,14 +489,14 @@ const FOUND = [
 ["type", "06-residual.html#ResidualSaved", "ResidualSaved", "chapter 6", "", "typedef struct {\n    NormSaved norm;\n    Dropout dropout;\n} ResidualSaved;"],
 ["function", "06-residual.html#residual_enter", "residual_enter", "chapter 6", "The input of the sub-layer: x, or norm(x); (N,D)", "Mat residual_enter(Pass *pass, ResidualSaved *s, const Norm *w, Mat x)"],
 ["function", "06-residual.html#residual_leave", "residual_leave", "chapter 6", "x + dropout(y), normalized or not; (N,D). The sum overwrites y.", "Mat residual_leave(Pass *pass, ResidualSaved *s, const Norm *w, Mat x, Mat y)"],
-["function", "06-residual.html#residual_leave_backward", "residual_leave_backward", "chapter 6", "Backward of leave. dout (N,D) is the gradient of its result; in post-norm it first goes back through the norm (dw is added to). Then the gradient of the sum goes both ways, unchanged: it is added to dx; and, with the same dropout, it is returned as dy (N,D).", "Mat residual_leave_backward(Pass *pass, const ResidualSaved *s, const Norm *w,\n                            Norm *dw, Mat dx, Mat dout)"],
+["function", "06-residual.html#residual_leave_backward", "residual_leave_backward", "chapter 6", "Backward of leave. dout (N,D) is the gradient of out; in post-norm it first goes back through the norm (dw is added to). Then the gradient of the sum goes both ways, unchanged: it is added to dx; and, with the same dropout, it is returned as dy (N,D).", "Mat residual_leave_backward(Pass *pass, const ResidualSaved *s, const Norm *w,\n                            Norm *dw, Mat dx, Mat dout)"],
 ["function", "06-residual.html#residual_enter_backward", "residual_enter_backward", "chapter 6", "Backward of enter: dx (N,D) is added to; dh (N,D), the gradient of the sub-layer's input, given", "void residual_enter_backward(Pass *pass, const ResidualSaved *s, const Norm *w,\n                             Norm *dw, Mat dx, Mat dh)"],
 ["type", "07-encoder.html#AttentionSublayer", "AttentionSublayer", "chapter 7", "", "typedef struct {\n    MultiHead multi_head;\n    Norm norm;\n} AttentionSublayer;"],
 ["type", "07-encoder.html#AttentionSublayerSaved", "AttentionSublayerSaved", "chapter 7", "", "typedef struct {\n    MultiHeadSaved multi_head;\n    ResidualSaved residual;\n} AttentionSublayerSaved;"],
 ["type", "07-encoder.html#FeedForwardSublayer", "FeedForwardSublayer", "chapter 7", "", "typedef struct {\n    FeedForward network;\n    Norm norm;\n} FeedForwardSublayer;"],
 ["type", "07-encoder.html#FeedForwardSublayerSaved", "FeedForwardSublayerSaved", "chapter 7", "", "typedef struct {\n    FeedForwardSaved network;\n    ResidualSaved residual;\n} FeedForwardSublayerSaved;"],
 ["function", "07-encoder.html#attention_sublayer_forward", "attention_sublayer_forward", "chapter 7", "x (B·T,D), memory (B·S,D) -> (B·T,D). Queries come from x, keys and values from memory; or from x, too, if memory.at is NULL: self-attention.\n\nIn pre-norm the queries come from norm(x), and in self-attention so do keys and values. The memory is taken as it is: the encoder has normalized it.", "Mat attention_sublayer_forward(Pass *pass, AttentionSublayerSaved *s,\n                               const AttentionSublayer *w, Mat x, Mat memory,\n                               Mask mask)"],
-["function", "07-encoder.html#attention_sublayer_backward", "attention_sublayer_backward", "chapter 7", "dout (B·T,D) -> dx (B·T,D). dmemory (B·S,D; at = NULL for self-attention) and dw are added to.", "Mat attention_sublayer_backward(Pass *pass, const AttentionSublayerSaved *s,\n                                const AttentionSublayer *w,\n                                AttentionSublayer *dw, Mat dmemory, Mat dout)"],
+["function", "07-encoder.html#attention_sublayer_backward", "attention_sublayer_backward", "chapter 7", "dout (B·T,D) -> dx (B·T,D). dmemory (B·S,D; at = NULL for self-attention) and dw are added to. In self-attention d.x and d.memory are the same matrix.", "Mat attention_sublayer_backward(Pass *pass, const AttentionSublayerSaved *s,\n                                const AttentionSublayer *w,\n                                AttentionSublayer *dw, Mat dmemory, Mat dout)"],
 ["function", "07-encoder.html#ffn_sublayer_forward", "ffn_sublayer_forward", "chapter 7", "x (N,D) -> (N,D)", "Mat ffn_sublayer_forward(Pass *pass, FeedForwardSublayerSaved *s,\n                         const FeedForwardSublayer *w, Mat x)"],
 ["function", "07-encoder.html#ffn_sublayer_backward", "ffn_sublayer_backward", "chapter 7", "dout (N,D) -> dx (N,D); dw is added to", "Mat ffn_sublayer_backward(Pass *pass, const FeedForwardSublayerSaved *s,\n                          const FeedForwardSublayer *w, FeedForwardSublayer *dw,\n                          Mat dout)"],
 ["type", "07-encoder.html#EncoderLayer", "EncoderLayer", "chapter 7", "", "typedef struct {\n    AttentionSublayer self_attention;\n    FeedForwardSublayer feed_forward;\n} EncoderLayer;"],
@@ -534,7 +527,7 @@ const FOUND = [
 ["function", "08-decoder.html#list_tensor", "list_tensor", "chapter 8", "Appends one tensor, without numbers yet.", "void list_tensor(TensorList *l, Mat *mat, int rows, int cols, int init,\n                 Name name)"],
 ["function", "08-decoder.html#place_tensors", "place_tensors", "chapter 8", "Takes memory for all numbers, which begin as zeros, and gives each tensor its place in it.", "void place_tensors(TensorList *l)"],
 ["function", "08-decoder.html#list_free", "list_free", "chapter 8", "Stands below place_tensors, without a contract of its own.", "void list_free(TensorList *l)"],
-["function", "08-decoder.html#initialize", "initialize", "chapter 8", "How a model begins. All zeros would not do: in a product of two matrices each gets its gradient through the other, so both would stay zero forever. Equal numbers would not do either: equal columns get equal gradients and stay equal. So every matrix begins with numbers spread evenly between ±√(6/(in+out)), which keeps the variance of signals about the same from layer to layer, forward and backward. (Glorot and Bengio, 2010; it is called Xavier initialization, after the first author.) Biases begin at 0, gains at 1.", "void initialize(const TensorList *l, uint64_t seed)"],
+["function", "08-decoder.html#initialize", "initialize", "chapter 8", "How a model begins. All zeros would not do: in a product of two matrices each gets its gradient through the other, so both would stay zero forever. Equal numbers would not do either: equal columns get equal gradients and stay equal. So every matrix begins with numbers spread evenly between ±√(6/(in+out)), which keeps the variance of signals about the same from layer to layer, forward and backward. (Glorot and Bengio, 2010; it is called Xavier initialization, after the first author. For a table, in is V and out is D.) Biases begin at 0, gains at 1.", "void initialize(const TensorList *l, uint64_t seed)"],
 ["function", "08-decoder.html#list_linear", "list_linear", "chapter 8", "What the parts of a model are made of. A linear layer: in × out weights and out biases.", "void list_linear(TensorList *l, Linear *w, int in, int out, Name path)"],
 ["function", "08-decoder.html#list_norm", "list_norm", "chapter 8", "A norm: D gains and D biases.", "void list_norm(TensorList *l, Norm *w, int D, Name path)"],
 ["function", "08-decoder.html#list_attention", "list_attention", "chapter 8", "Attention: four linear layers, D to D, and the norm of its residual.", "void list_attention(TensorList *l, AttentionSublayer *w, int D, Name path)"],
@@ -593,8 +586,8 @@ const FOUND = [
 ["constant", "11-training.html#SCHEDULES", "SCHEDULES", "chapter 11", "", "enum { NOAM, CONSTANT, SCHEDULES }; // Recipe.schedule; constant warms up too"],
 ["type", "11-training.html#Recipe", "Recipe", "chapter 11", "", "typedef struct {\n    double rate;      // the peak of the learning rate\n    int warmup;       // steps\n    int schedule;\n    double clip;      // largest norm of the gradient\n    double smoothing; // ε\n    int batch;        // sentences\n    int epochs;       // passes through the data, unless `steps` is given\n    int steps;        // steps in all; 0: as many as `epochs` take\n    int seed;\n} Recipe;"],
 ["function", "11-training.html#learning_rate", "learning_rate", "chapter 11", "The rate of step t, which counts from 1.", "double learning_rate(const Recipe *r, int64_t t)"],
-["type", "11-training.html#Trainer", "Trainer", "chapter 11", "", "typedef struct {\n    Recipe recipe;\n    Transformer *model, *gradient;\n    real *m, *v;    // Adam's moments, as many as there are parameters\n    int64_t step;   // steps done\n    Arena arena;\n    real *best;     // the best parameters so far; NULL: none were measured\n    int64_t best_step;\n    double best_accuracy;\n} Trainer;"],
-["type", "11-training.html#Step", "Step", "chapter 11", "", "typedef struct {\n    int64_t step;         // its number, from 1\n    Loss loss;            // of its batch\n    double rate;          // learning rate\n    double gradient_norm; // before clipping\n    int64_t places;       // tokens of the batch on both sides, and padding\n} Step;"],
+["type", "11-training.html#Trainer", "Trainer", "chapter 11", "", "typedef struct {\n    Recipe recipe;\n    Transformer *model, *gradient;\n    real *m, *v;    // Adam's moments, as many as there are parameters\n    int64_t step;   // steps done\n    Arena arena;\n} Trainer;"],
+["type", "11-training.html#Step", "Step", "chapter 11", "", "typedef struct {\n    int64_t step;         // its number, from 1\n    Loss loss;            // of its batch\n    double rate;          // learning rate\n    double gradient_norm; // before clipping\n} Step;"],
 ["function", "11-training.html#trainer_new", "trainer_new", "chapter 11", "Memory to train a model, which then belongs to the trainer. The caller gives all of it back with trainer_free.", "Trainer trainer_new(Transformer *model, Transformer *gradient,\n                    const Recipe *recipe)"],
 ["function", "11-training.html#trainer_free", "trainer_free", "chapter 11", "Stands below trainer_new, without a contract of its own.", "void trainer_free(Trainer *t)"],
 ["function", "11-training.html#add_gradient", "add_gradient", "chapter 11", "Forward, loss, backward. The gradient of the batch's summed loss, divided by tokens, is added to t->gradient. noise is the key of all its dropout.", "Loss add_gradient(Trainer *t, const Batch *batch, int64_t tokens,\n                  uint64_t noise)"],
@@ -602,7 +595,6 @@ const FOUND = [
 ["function", "11-training.html#noise_of_step", "noise_of_step", "chapter 11", "The key of the noise in step t->step + 1.", "uint64_t noise_of_step(const Trainer *t)"],
 ["function", "11-training.html#train_step", "train_step", "chapter 11", "The whole step.", "Step train_step(Trainer *t, const Batch *batch)"],
 ["function", "11-training.html#evaluate_loss", "evaluate_loss", "chapter 11", "The sums over all pairs, in batches of batch_size. The arena is left as it was.", "Loss evaluate_loss(const Transformer *model, const Pairs *p, int batch_size,\n                   double smoothing, Arena *arena)"],
-["function", "11-training.html#keep_best", "keep_best", "chapter 11", "If the model's accuracy, just measured, is as high as any before, its parameters are kept as the best. Returns whether they are.", "bool keep_best(Trainer *t, double accuracy)"],
 ["function", "11-training.html#total_steps", "total_steps", "chapter 11", "How many steps the recipe asks for with that many pairs.", "int64_t total_steps(const Recipe *r, int pairs)"],
 ["type", "11-training.html#Course", "Course", "chapter 11", "", "typedef struct {\n    const Pairs *pairs;\n    int *order;    // as many as there are pairs\n    int64_t epoch; // -1: none yet\n} Course;"],
 ["function", "11-training.html#next_batch", "next_batch", "chapter 11", "The batch of the step that follows step steps, in the arena.", "Batch next_batch(Course *c, const Recipe *r, int64_t step, Arena *arena)"],
@@ -615,11 +607,10 @@ const FOUND = [
 ["function", "12-decoding.html#extend_cache", "extend_cache", "chapter 12", "Writes key and value of the new position t of each sentence, x (B,D), to rows b·P + t of the cache s. A row stride of a whole sentence makes a view of these rows.", "void extend_cache(Pass *pass, MultiHeadSaved *s, const MultiHead *w, Mat x,\n                  int t)"],
 ["function", "12-decoding.html#decoder_layer_step", "decoder_layer_step", "chapter 12", "The layer of chapter 8 for one new position in each sentence: x (B,D) -> (B,D). Self-attention needs no mask: the cache holds nothing later than x.", "Mat decoder_layer_step(Pass *pass, const DecoderLayer *w, LayerCache *layer,\n                       const Cache *c, Mat x)"],
 ["function", "12-decoding.html#decoder_step", "decoder_step", "chapter 12", "One step of the decoder: the last tokens, id (B), go in, and the logits of the next ones (B,V) come out. There is room for P steps.", "Mat decoder_step(Pass *pass, Cache *c, const int *id)"],
-["function", "12-decoding.html#longest_output", "longest_output", "chapter 12", "The most tokens that the translation of a source of S tokens can have; both counts include END.", "int longest_output(const Transformer *model, int S)"],
+["function", "12-decoding.html#longest_output", "longest_output", "chapter 12", "The most tokens of the translation of a source of S tokens, END included.", "int longest_output(const Transformer *model, int S)"],
 ["function", "12-decoding.html#tokens_in", "tokens_in", "chapter 12", "How many tokens a row has before its padding.", "int tokens_in(const int *row, int length)"],
-["function", "12-decoding.html#log_sum_exp", "log_sum_exp", "chapter 12", "How probable is a translation? The logarithms of its tokens' probabilities are added. Each is the logit minus the lse of chapter 11.\n\nlog Σⱼ e^(z[j]), V numbers", "double log_sum_exp(const real *z, int V)"],
+["function", "12-decoding.html#log_sum_exp", "log_sum_exp", "chapter 12", "How probable is a translation? The logarithms of its tokens' probabilities are added. Each is the logit minus the lse of chapter 11.\n\nlog Σⱼ e^(z[j]), V numbers; the largest is taken out first, as in softmax", "double log_sum_exp(const real *z, int V)"],
 ["function", "12-decoding.html#translate", "translate", "chapter 12", "Translates the sources of a batch. out (B·P), with P = longest_output(model, S), receives the tokens, then END (unless it was cut off), then PAD; logs (B) receives the logarithm of each translation's probability.", "void translate(const Transformer *model, const Batch *batch, int *out,\n               double *logs, Arena *arena)"],
-["type", "12-decoding.html#Search", "Search", "chapter 12", "", "typedef struct {\n    int beam;              // N: hypotheses kept in each step; 1: greedy\n    double length_penalty; // A\n} Search;"],
 ["type", "12-decoding.html#Hypothesis", "Hypothesis", "chapter 12", "", "typedef struct {\n    double sum; // of the logarithms of all its tokens; -∞: there is none\n    int row, token;\n} Hypothesis;"],
 ["type", "12-decoding.html#Beam", "Beam", "chapter 12", "", "typedef struct {\n    Hypothesis *step; // (P+1,N): after each step those that are open\n    int longest;      // a translation has no more tokens\n    Hypothesis best;  // of those that have finished\n    double score;     // its score; -∞: none has finished\n    int length;       // its tokens\n} Beam;"],
 ["function", "12-decoding.html#length_penalty", "length_penalty", "chapter 12", "The search for one sentence.", "double length_penalty(int length, double A)"],
@@ -630,8 +621,9 @@ const FOUND = [
 ["function", "12-decoding.html#reorder_cache", "reorder_cache", "chapter 12", "Stands below reorder, without a contract of its own.", "void reorder_cache(Arena *arena, Cache *c, const int *from, int B)"],
 ["function", "12-decoding.html#write_best", "write_best", "chapter 12", "The best finished translation, from its last token back to its first, and padding up to P -> out (P)", "void write_best(int *out, const Beam *b, int N, int P)"],
 ["function", "12-decoding.html#beam_new", "beam_new", "chapter 12", "A search with N hypotheses of up to P tokens. It begins with one, still empty.", "Beam beam_new(Arena *arena, int N, int P, int longest)"],
-["function", "12-decoding.html#beam_search", "beam_search", "chapter 12", "Like translate, but with a beam. Each source fills N successive rows of the batch, which has B·N rows. out (B·P), logs (B).", "void beam_search(const Transformer *model, const Batch *batch, Search search,\n                 int *out, double *logs, Arena *arena)"],
-["function", "12-decoding.html#translate_all", "translate_all", "chapter 12", "Translates n sentences; result[i] ends with END unless it was cut off. score: n numbers, or NULL. The caller frees the sentences.", "Sentence *translate_all(const Transformer *model, const Sentence *source, int n,\n                        Search search, double *score, Arena *arena)"],
+["function", "12-decoding.html#beam_search", "beam_search", "chapter 12", "Like translate, but with a beam of N. Each source fills N successive rows of the batch, which has B·N rows. out (B·P), logs (B).", "void beam_search(const Transformer *model, const Batch *batch, int N, int *out,\n                 double *logs, Arena *arena)"],
+["function", "12-decoding.html#translate_batch", "translate_batch", "chapter 12", "The translations of a batch: greedy, or with a beam of N, where each source fills N rows -> ids (B·P), in the arena", "int *translate_batch(const Transformer *model, const Batch *batch, int N,\n                     Arena *arena)"],
+["function", "12-decoding.html#translate_all", "translate_all", "chapter 12", "Translates n sentences, greedily with a beam of 1; result[i] ends with END unless it was cut off. The caller frees the sentences.", "Sentence *translate_all(const Transformer *model, const Sentence *source, int n,\n                        int beam, Arena *arena)"],
 ["type", "12-decoding.html#Match", "Match", "chapter 12", "", "typedef struct {\n    double matched[4], runs[4]; // runs of 1 … 4 words\n    double length, reference;   // c and r\n    int exact, sentences;\n} Match;"],
 ["function", "12-decoding.html#occurrences", "occurrences", "chapter 12", "How often the n words at run occur in s (without its END).", "int occurrences(const int *run, int n, const int *s, int length)"],
 ["function", "12-decoding.html#words_of", "words_of", "chapter 12", "How many words a sentence has, without END.", "int words_of(Sentence s)"],
@@ -659,6 +651,7 @@ const FOUND = [
 ["function", "13-looking.html#with_commas", "with_commas", "chapter 13", "24034304 as \"24,034,304\"; to needs 32 bytes.", "const char *with_commas(char *to, size_t n)"],
 ["function", "13-looking.html#print_parameters", "print_parameters", "chapter 13", "Prints how many parameters each component has, and its share of its side.", "void print_parameters(FILE *file, const TensorList *l)"],
 ["function", "13-looking.html#saved_bytes", "saved_bytes", "chapter 13", "Bytes of the arena that the forward pass fills for B sentences of S and T tokens, without the smallest terms; the tests find it right to within 3 %.", "double saved_bytes(const Config *c, double B, double S, double T)"],
+["macro", "fast.html#TRANSFORMER_POSIX", "TRANSFORMER_POSIX", "the interlude", "", "#define TRANSFORMER_POSIX 1"],
 ["function", "fast.html#is_control", "is_control", "the interlude", "Whether a control character begins here: what is below the space, DEL (7f), and U+0080 to U+009F, which are two bytes each.", "bool is_control(const char *text)"],
 ["function", "fast.html#printable", "printable", "the interlude", "One line on the standard error stream, and status 1.", "char *printable(char *text)"],
 ["function", "fast.html#complain", "complain", "the interlude", "Prints \"transformer: \" and the formatted reason.", "void complain(const char *format, va_list arguments)"],
@@ -694,19 +687,10 @@ const FOUND = [
 ["function", "fast.html#random_key", "random_key", "the interlude", "Everything random is a function of the seed and of a place: \"the noise of step 17\", \"the order of epoch 3\". A *key* is computed from these two, and it alone determines the numbers that follow. (It has nothing to do with the keys of attention.) So no generator's state has to be saved.", "uint64_t random_key(uint64_t seed, uint64_t what_for, uint64_t which)"],
 ["function", "fast.html#uniform", "uniform", "the interlude", "Everything random is a function of the seed and of a place: \"the noise of step 17\", \"the order of epoch 3\". A *key* is computed from these two, and it alone determines the numbers that follow. (It has nothing to do with the keys of attention.) So no generator's state has to be saved.", "double uniform(uint64_t *state)"],
 ["function", "fast.html#scramble32", "scramble32", "the interlude", "Everything random is a function of the seed and of a place: \"the noise of step 17\", \"the order of epoch 3\". A *key* is computed from these two, and it alone determines the numbers that follow. (It has nothing to do with the keys of attention.) So no generator's state has to be saved.", "uint32_t scramble32(uint32_t x)"],
-["type", "fast.html#FileKind", "FileKind", "the interlude", "", "typedef struct {\n    const char *name;\n    size_t first, length; // which of its bytes\n    const char *bytes;    // what they are\n} FileKind;"],
-["macro", "fast.html#LOG_HEADER", "LOG_HEADER", "the interlude", "", "#define LOG_HEADER \"step,split,loss,accuracy,learning_rate,gradient_norm,\" \\"],
-["type", "fast.html#NewFile", "NewFile", "the interlude", "", "typedef struct {\n    const char *path;\n    char *beside; // the name that the file has until it is complete\n    FILE *file;\n} NewFile;"],
-["function", "fast.html#check_replaces", "check_replaces", "the interlude", "Fails unless path may be replaced by a file of that kind: it is missing, empty or of the same kind.", "void check_replaces(const char *path, const FileKind *kind)"],
-["macro", "fast.html#EXCLUSIVELY", "EXCLUSIVELY", "the interlude", "", "#define EXCLUSIVELY \"wb\""],
-["function", "fast.html#new_file", "new_file", "the interlude", "Opens PATH.new, or fails with the reason.", "NewFile new_file(const char *path, const FileKind *kind)"],
-["function", "fast.html#discard_file", "discard_file", "the interlude", "Closes and removes the new file: what it was meant to replace stays.", "void discard_file(NewFile *n)"],
-["function", "fast.html#commit_file", "commit_file", "the interlude", "Completes and renames the file. If any write since it was opened went wrong, it is removed instead, and the program fails with the reason.", "void commit_file(NewFile *n)"],
-["constant", "fast.html#ROUND", "ROUND", "the interlude", "", "enum { ROUND = 256, TRIALS = 3 };"],
-["constant", "fast.html#TRIALS", "TRIALS", "the interlude", "", "enum { ROUND = 256, TRIALS = 3 };"],
+["function", "fast.html#begin_file", "begin_file", "the interlude", "Opens PATH.new for writing, or fails with the reason.", "FILE *begin_file(const char *path)"],
+["function", "fast.html#end_file", "end_file", "the interlude", "Completes and renames the file. If a step of this goes wrong, or a write went wrong before, the rest is left out and PATH.new is removed; the program fails, and says the first reason.", "void end_file(FILE *file, const char *path)"],
 ["function", "fast.html#now", "now", "the interlude", "Time in seconds from an arbitrary start; where there is POSIX, by a clock that is never set back.", "double now(void)"],
-["type", "fast.html#Pace", "Pace", "the interlude", "", "typedef struct {\n    int all;              // threads available\n    double with_all, one; // time per token in the fastest trial of this round\n} Pace;"],
-["function", "fast.html#set_pace", "set_pace", "the interlude", "Chooses the threads for step k of this run, from 0. The step before took seconds for a batch of tokens places, padding included.", "void set_pace(Pace *p, int64_t k, double seconds, double tokens)"],
+["function", "fast.html#let_threads_sleep", "let_threads_sleep", "the interlude", "Begins the program with these arguments once more, unless that has been done. If it cannot be done, the program works as well, but makes others wait.", "void let_threads_sleep(char **argv)"],
 ["function", "fast.html#is_terminal", "is_terminal", "the interlude", "Whether the file is a terminal. Without POSIX the answer is no, to be on the safe side.", "bool is_terminal(FILE *file)"],
 ["macro", "fast.html#WIDER", "WIDER", "the interlude", "", "#define WIDER (FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16)"],
 ["constant", "fast.html#VECTOR_BYTES", "VECTOR_BYTES", "the interlude", "", "enum { VECTOR_BYTES = 64, TILE_ROWS = 12 };"],
@@ -719,17 +703,15 @@ const FOUND = [
 ["constant", "fast.html#LANES", "LANES", "the interlude", "", "enum {\n    LANES = VECTOR_BYTES / (int)sizeof(real), // numbers in a vector\n    TILE_COLS = 2 * LANES,                    // a tile is two vectors wide\n    DEPTH = 256,                              // p runs in blocks of this many\n};"],
 ["constant", "fast.html#TILE_COLS", "TILE_COLS", "the interlude", "", "enum {\n    LANES = VECTOR_BYTES / (int)sizeof(real), // numbers in a vector\n    TILE_COLS = 2 * LANES,                    // a tile is two vectors wide\n    DEPTH = 256,                              // p runs in blocks of this many\n};"],
 ["constant", "fast.html#DEPTH", "DEPTH", "the interlude", "", "enum {\n    LANES = VECTOR_BYTES / (int)sizeof(real), // numbers in a vector\n    TILE_COLS = 2 * LANES,                    // a tile is two vectors wide\n    DEPTH = 256,                              // p runs in blocks of this many\n};"],
-["function", "fast.html#tile", "tile", "the interlude", "One tile: c = from + a b, so c += a b if from is c. a may be any view (its numbers are read one at a time); the numbers of a row of b, of c and of from lie side by side. The second vector of a row ends where the row ends: if c is narrower than a tile, the two overlap, and what they share is computed twice. rows and vectors are constants in every call below, so the compiler unrolls the loops and keeps left and right in registers. The addresses of the rows of a must fit there too: every fourth row has a pointer, and the three after it are reached from there.", "ALWAYS_INLINE void tile(int rows, int vectors, Mat c, Mat from, Mat a, Mat b)"],
-["function", "fast.html#any_tile", "any_tile", "the interlude", "The edges. At the bottom of c, fewer rows may be left than a tile has; each count gets its own copy of the code above, with its own constant. On the right, fewer columns may be left than a vector has; then the tile computes a b by itself, in a buffer, and the columns that exist are added. (The same is done for any c whose columns are not side by side.)", "void any_tile(Mat c, Mat from, Mat a, Mat b)"],
-["macro", "fast.html#CASE", "CASE", "the interlude", "", "#define CASE(count)                                                           \\"],
+["function", "fast.html#tile", "tile", "the interlude", "One tile: c = from + a b, so c += a b if from is c. a may be any view (its numbers are read one at a time); the numbers of a row of b, of c and of from lie side by side. The second vector of a row ends where the row ends. So if c is narrower than a tile, the two overlap: in a row of 12 numbers and with vectors of 8, they are numbers 0-7 and 4-11, and 4-7 are computed twice, to the same result.\nrows and vectors are constants in every call below, so the compiler unrolls the loops and keeps left and right in registers. The addresses of the rows of a must fit there too: every fourth row has a pointer, and the three after it are reached from there.", "ALWAYS_INLINE void tile(int rows, int vectors, Mat c, Mat from, Mat a, Mat b)"],
+["function", "fast.html#tile_of_rows", "tile_of_rows", "the interlude", "One tile of c.rows rows. At the bottom of c, fewer may be left than a tile has; each number of rows gets a copy of the code above, with its constant.", "ALWAYS_INLINE void tile_of_rows(int vectors, Mat c, Mat from, Mat a, Mat b)"],
+["function", "fast.html#any_tile", "any_tile", "the interlude", "On the right, fewer columns may be left than a vector has; then the tile computes a b by itself, in a buffer, and the columns that exist are added. (The same is done for any c whose columns are not side by side.)", "void any_tile(Mat c, Mat from, Mat a, Mat b)"],
 ["function", "fast.html#pack_cols", "pack_cols", "the interlude", "Copies all columns of b, at most width, side by side for each row, with zeros for those that a vector lacks. width is a constant in every call: copying a number of bytes that the compiler knows takes a few instructions.", "ALWAYS_INLINE void pack_cols(int width, real *packed, Mat b)"],
 ["function", "fast.html#column_of_tiles", "column_of_tiles", "the interlude", "c = from + a b for one column of tiles: c has at most TILE_COLS columns, a at most DEPTH. The packed columns of b (32 KB with AVX-512) stay in the nearest cache while the tiles run down the rows of a.", "void column_of_tiles(Mat c, Mat from, Mat a, Mat b)"],
 ["function", "fast.html#small_matmul_from", "small_matmul_from", "the interlude", "c = from + a b on one thread: a small product, or one block of a large one. For only a few tiles, copying b does not pay: if no vector would reach beyond its rows, they are used where they are.", "void small_matmul_from(Mat c, Mat from, Mat a, Mat b)"],
 ["function", "fast.html#small_matmul_add", "small_matmul_add", "the interlude", "c += a b, and c = a b, on one thread: small products in a loop that is shared", "void small_matmul_add(Mat c, Mat a, Mat b)"],
 ["function", "fast.html#small_matmul", "small_matmul", "the interlude", "c += a b, and c = a b, on one thread: small products in a loop that is shared", "void small_matmul(Mat c, Mat a, Mat b)"],
-["constant", "fast.html#BLOCK_ROWS", "BLOCK_ROWS", "the interlude", "", "enum { BLOCK_ROWS = 960 }; // a multiple of every TILE_ROWS"],
-["function", "fast.html#work_of_product", "work_of_product", "the interlude", "A product does some sixteen multiplications in the time that other loops need for one number.", "double work_of_product(Mat c, int depth)"],
-["function", "fast.html#submatrix", "submatrix", "the interlude", "Rows i … i + rows - 1 and columns j … j + cols - 1 of m.", "Mat submatrix(Mat m, int i, int rows, int j, int cols)"],
+["constant", "fast.html#BLOCK", "BLOCK", "the interlude", "", "enum { BLOCK = 1 << 18 }; // numbers of a in a block: about a megabyte"],
 ["function", "fast.html#matmul_from", "matmul_from", "the interlude", "c += a b, and c = from + a b, where from has c's shape, or is one row, repeated (row_stride 0); the threads share the work", "void matmul_from(Mat c, Mat from, Mat a, Mat b)"],
 ["function", "fast.html#matmul_add", "matmul_add", "the interlude", "c += a b, and c = from + a b, where from has c's shape, or is one row, repeated (row_stride 0); the threads share the work", "void matmul_add(Mat c, Mat a, Mat b)"],
 ["function", "fast.html#exponential", "exponential", "the interlude", "eˣ, accurate to 2 or 3 parts in 10⁷ in single precision, and fast: with the C library's expf, softmax would spend most of its time there. See the interlude.", "real exponential(real x)"],
@@ -737,54 +719,49 @@ const FOUND = [
 ["function", "14-text.html#utf8_number", "utf8_number", "chapter 14", "What chapter 14 says of the character at s, in UTF-8.", "int utf8_number(const char *s)"],
 ["function", "14-text.html#utf8_length", "utf8_length", "chapter 14", "What chapter 14 says of the character at s, in UTF-8.", "int utf8_length(const char *s)"],
 ["function", "14-text.html#valid_utf8", "valid_utf8", "chapter 14", "Whether the whole string is valid. All functions below rely on it.", "bool valid_utf8(const char *s)"],
-["function", "14-text.html#lower_case", "lower_case", "chapter 14", "Converts to lower case, in place. Capitals are at the even places of the list.", "void lower_case(char *s)"],
+["function", "14-text.html#lower_letter", "lower_letter", "chapter 14", "The small letter of a capital; any other character stays.", "int lower_letter(int c)"],
+["function", "14-text.html#lower_case", "lower_case", "chapter 14", "Converts to lower case, in place.", "void lower_case(char *s)"],
 ["constant", "14-text.html#WORDS", "WORDS", "chapter 14", "", "enum { WORDS, CHARACTERS, BYTE_PAIRS, TOKENIZERS };"],
 ["constant", "14-text.html#CHARACTERS", "CHARACTERS", "chapter 14", "", "enum { WORDS, CHARACTERS, BYTE_PAIRS, TOKENIZERS };"],
 ["constant", "14-text.html#BYTE_PAIRS", "BYTE_PAIRS", "chapter 14", "", "enum { WORDS, CHARACTERS, BYTE_PAIRS, TOKENIZERS };"],
 ["constant", "14-text.html#TOKENIZERS", "TOKENIZERS", "chapter 14", "", "enum { WORDS, CHARACTERS, BYTE_PAIRS, TOKENIZERS };"],
 ["type", "14-text.html#Tokenizer", "Tokenizer", "chapter 14", "", "typedef struct {\n    int tokens; // WORDS, CHARACTERS or BYTE_PAIRS\n    int lowercase;\n} Tokenizer;"],
-["function", "14-text.html#is_space", "is_space", "chapter 14", "Whether the character at s is white space: a blank, a control character, the no-break spaces of French typography or the wide one of Chinese.", "bool is_space(const char *s)"],
+["function", "14-text.html#is_space", "is_space", "chapter 14", "Whether the character at s is white space: a blank, a control character, the blanks and the ends of lines and paragraphs of typesetting, the no-break spaces of French or the wide one of Chinese.", "bool is_space(const char *s)"],
+["function", "14-text.html#is_mark", "is_mark", "chapter 14", "Whether a punctuation mark begins at s: a token by itself.", "bool is_mark(const char *s)"],
 ["function", "14-text.html#skip_spaces", "skip_spaces", "chapter 14", "The first place at or after s that is not white space.", "const char *skip_spaces(const char *s)"],
 ["function", "14-text.html#next_token", "next_token", "chapter 14", "The next token of *text, of *length bytes, or NULL at the end; *text is moved past it. Words end at white space and at punctuation, and each mark is a token. If tokens are characters, any white space becomes \" \". For byte pairs it returns whole words, which are split into pieces later.", "const char *next_token(const char **text, Tokenizer tokenizer, int *length)"],
-["type", "14-text.html#Merge", "Merge", "chapter 14", "", "typedef struct {\n    int left, right; // numbers of tokens\n    int64_t count;   // while learning: how often the two occur\n} Merge;"],
-["type", "14-text.html#Merges", "Merges", "chapter 14", "", "typedef struct {\n    Merge *list; // `count` of them\n    int count;\n    int *slot; // `slots` of them: 0, or one more than a place in the list\n    size_t slots;\n} Merges;"],
-["type", "14-text.html#Vocab", "Vocab", "chapter 14", "", "typedef struct {\n    char **token;  // V strings\n    int count;     // V\n    Merges merges; // of byte pairs, in the order in which they were learned\n} Vocab;"],
-["function", "14-text.html#merges_free", "merges_free", "chapter 14", "A list of merges, and an index that tells where in the list a pair is.", "void merges_free(Merges *m)"],
-["function", "14-text.html#vocab_free", "vocab_free", "chapter 14", "Stands below merges_free, without a contract of its own.", "void vocab_free(Vocab *v)"],
-["function", "14-text.html#first_piece", "first_piece", "chapter 14", "Pieces made by merges come last: merge k made number first_piece + k.", "int first_piece(const Vocab *v)"],
+["type", "14-text.html#Token", "Token", "chapter 14", "", "typedef struct {\n    const char *text;\n    int length, id;\n} Token;"],
+["type", "14-text.html#Vocab", "Vocab", "chapter 14", "", "typedef struct {\n    char **token; // V strings\n    int count;    // V\n    Token *index; // V - FIRST_TOKEN, by their bytes: all but the special ones\n} Vocab;"],
+["function", "14-text.html#vocab_free", "vocab_free", "chapter 14", "A token: its bytes (no zero byte need follow), how many, and its number.", "void vocab_free(Vocab *v)"],
 ["function", "14-text.html#compare_tokens", "compare_tokens", "chapter 14", "The order for qsort and bsearch: by bytes.", "int compare_tokens(const void *left, const void *right)"],
-["function", "14-text.html#token_id", "token_id", "chapter 14", "The number of the token of length bytes at token, or UNKNOWN. Special tokens and pieces are not looked up: \"<end>\" in a text is a word like any other.", "int token_id(const Vocab *v, const char *token, int length)"],
+["function", "14-text.html#vocab_sort", "vocab_sort", "chapter 14", "Makes the index of a vocabulary that is complete.", "void vocab_sort(Vocab *v)"],
+["function", "14-text.html#token_id", "token_id", "chapter 14", "The number of the token of length bytes at text, or UNKNOWN. Special tokens are not looked up: \"<end>\" in a text is a word like any other.", "int token_id(const Vocab *v, const char *text, int length)"],
 ["function", "14-text.html#vocab_append", "vocab_append", "chapter 14", "Appends a copy of the token. The memory doubles whenever the count is a power of two.", "void vocab_append(Vocab *v, const char *token, int length)"],
 ["function", "14-text.html#vocab_new", "vocab_new", "chapter 14", "A vocabulary with only the special tokens.", "Vocab vocab_new(void)"],
 ["function", "14-text.html#vocab_build", "vocab_build", "chapter 14", "How often does each token occur? Sort the list of all tokens of the texts: equal ones then lie side by side, and one occurs at least min_count times if it is still there min_count - 1 places further on.\n\n    ,  a  a  b  b  c        with min_count 2: a and b\n       └──┘  └──┘\n\nA vocabulary of all tokens that occur at least min_count times in the texts.", "Vocab vocab_build(char *const *text, int texts, Tokenizer tokenizer,\n                  int min_count)"],
-["function", "14-text.html#slot_of", "slot_of", "chapter 14", "The slot of a pair, which holds one more than the pair's place in the list, or the free one (0) that it would take.", "int *slot_of(const Merges *m, int left, int right)"],
-["function", "14-text.html#find_merge", "find_merge", "chapter 14", "The place of this pair in the list, or the length of the list: not there.", "int find_merge(const Merges *m, int left, int right)"],
-["function", "14-text.html#append_merge", "append_merge", "chapter 14", "Appends a pair that is not in the list yet. The memory doubles whenever the length is a power of two, and then the index is rebuilt.", "void append_merge(Merges *m, Merge merge)"],
-["function", "14-text.html#apply_merge", "apply_merge", "chapter 14", "Joins a pair into piece wherever it occurs in n pieces, from left to right -> how many pieces are left", "int apply_merge(int *id, int n, Merge m, int piece)"],
-["function", "14-text.html#apply_merges", "apply_merges", "chapter 14", "Applies all merges to n pieces, in their order -> how many pieces are left. A word needs few of the thousands of merges, so each step looks for the first one that fits. (The piece that it makes takes part only in later merges, so none is skipped.)", "int apply_merges(int *id, int n, const Vocab *v)"],
-["function", "14-text.html#spell", "spell", "chapter 14", "A text of length bytes -> the numbers of its characters, and how many", "int spell(int *id, const char *text, int length, const Vocab *v)"],
-["constant", "14-text.html#LONGEST_WORD", "LONGEST_WORD", "chapter 14", "", "enum { LONGEST_WORD = 3000 }; // bytes: what is longer is not spelled"],
-["function", "14-text.html#tokenize", "tokenize", "chapter 14", "text -> its tokens and END, at most two for each byte, since byte pairs add a blank to each word. (The time to join pieces grows with the square of a word's length, so a very long one is unknown.) The caller frees the ids.", "Sentence tokenize(const char *text, const Vocab *v, Tokenizer tokenizer)"],
-["function", "14-text.html#detokenize", "detokenize", "chapter 14", "length tokens, or only those before END -> text, which the caller frees: words joined by single spaces, other tokens by nothing. With byte pairs, the blank at the very beginning is left out.", "char *detokenize(const int *id, int length, const Vocab *v,\n                 Tokenizer tokenizer)"],
+["function", "14-text.html#spell", "spell", "chapter 14", "A word of length bytes -> the numbers of its pieces, and how many. In text, with its blank, the piece that begins at i ends at end[i], where the next one begins, and pair[i] is what the two make (0: not looked up).", "int spell(int *id, const char *word, int length, const Vocab *v)"],
+["function", "14-text.html#tokenize", "tokenize", "chapter 14", "text -> its tokens and END, at most two for each byte, since byte pairs add a blank to each word. The caller frees the ids.", "Sentence tokenize(const char *text, const Vocab *v, Tokenizer tokenizer)"],
+["function", "14-text.html#join_tokens", "join_tokens", "chapter 14", "length tokens, or only those before END -> text, which the caller frees: words joined by single spaces, other tokens by nothing. With byte pairs, the blank at the very beginning is left out. UNKNOWN becomes the text unknown.", "char *join_tokens(const int *id, int length, const Vocab *v,\n                  Tokenizer tokenizer, const char *unknown)"],
+["function", "14-text.html#detokenize", "detokenize", "chapter 14", "The same, as it is shown: UNKNOWN becomes <unknown>.", "char *detokenize(const int *id, int length, const Vocab *v,\n                 Tokenizer tokenizer)"],
 ["function", "14-text.html#tokens_of", "tokens_of", "chapter 14", "The tokens of n ids, as texts in the vocabulary.", "const char **tokens_of(Arena *arena, const Vocab *v, const int *id, int n)"],
-["function", "14-text.html#spell_words", "spell_words", "chapter 14", "The *count different words of the texts, spelled, without END (the first four, at the places of the special tokens, are empty), and how often each occurs. *v becomes the alphabet: the characters, and the blank.", "Sentence *spell_words(char *const *text, int texts, Vocab *v, int **times,\n                      int *count)"],
-["function", "14-text.html#count_pairs", "count_pairs", "chapter 14", "Adds times to the count of each pair of a word.", "void count_pairs(Merges *counts, Sentence word, int times)"],
-["function", "14-text.html#merge_word", "merge_word", "chapter 14", "Joins a pair into piece in a word that occurs times times. To count all pairs again after each merge would take far too long, so a word that contains the pair is taken out of the counts, joined, and counted again.", "void merge_word(Sentence *word, int times, Merge m, int piece, Merges *counts)"],
-["function", "14-text.html#most_frequent", "most_frequent", "chapter 14", "The pair with the highest count. If several share it, the bytes of the left pieces decide, and then those of the right ones.", "Merge most_frequent(const Merges *counts, const Vocab *v)"],
-["function", "14-text.html#vocab_merge", "vocab_merge", "chapter 14", "Appends a merge of two tokens, and the piece that it makes.", "void vocab_merge(Vocab *v, int left, int right)"],
+["function", "14-text.html#spell_words", "spell_words", "chapter 14", "The different words of the texts, spelled. (*times)[i] is how often the word occurs to which piece i belongs, and *v becomes the alphabet: the characters, and the blank.", "Sentence spell_words(char *const *text, int texts, Vocab *v, int **times)"],
+["type", "14-text.html#Merge", "Merge", "chapter 14", "", "typedef struct {\n    int left, right;\n    int64_t count;\n} Merge;"],
+["function", "14-text.html#is_better", "is_better", "chapter 14", "Whether to join pair a rather than b: because it occurs more often. If both occur as often, the bytes of the left pieces decide, and then those of the right ones.", "bool is_better(Merge a, Merge b, const Vocab *v)"],
+["function", "14-text.html#most_frequent", "most_frequent", "chapter 14", "The pair to be joined next. For each left piece a chain runs through all places behind it (0, where nothing is in front, ends it), and along the chain right neighbors are counted. The best pair is the best with its full count.", "Merge most_frequent(Sentence s, const int *times, const Vocab *v)"],
+["function", "14-text.html#join_everywhere", "join_everywhere", "chapter 14", "Joins a pair into piece wherever it occurs, from left to right.", "void join_everywhere(Sentence *s, int *times, Merge m, int piece)"],
 ["function", "14-text.html#learn_merges", "learn_merges", "chapter 14", "A vocabulary of the characters of the texts, the blank, and the pieces made by at most merges merges.", "Vocab learn_merges(char *const *text, int texts, int merges)"],
 ["type", "14-text.html#Text", "Text", "chapter 14", "", "typedef struct {\n    char *contents;          // the file, cut into strings\n    char **source, **target; // `count` of each, pointers into it\n    int count;\n} Text;"],
 ["function", "14-text.html#text_free", "text_free", "chapter 14", "The whole file is read, and a zero byte in place of each tab and line end turns it into strings.", "void text_free(Text *t)"],
 ["function", "14-text.html#read_file", "read_file", "chapter 14", "The whole of a file, or of a pipe, followed by a zero byte, which *size does not count. Nothing is read after a zero byte, which no text has.", "char *read_file(const char *path, size_t *size)"],
 ["function", "14-text.html#cut_at", "cut_at", "chapter 14", "Puts a zero byte in place of the first sign -> what follows, or NULL", "char *cut_at(char *text, char sign)"],
+["function", "14-text.html#skip_order_mark", "skip_order_mark", "chapter 14", "What follows a byte order mark, if there is one at the beginning.", "char *skip_order_mark(char *text)"],
 ["constant", "14-text.html#LONGEST_LINE", "LONGEST_LINE", "chapter 14", "", "enum { LONGEST_LINE = 1 << 20 }; // bytes: no sentence is longer"],
 ["function", "14-text.html#add_line", "add_line", "chapter 14", "Appends the first two columns of a line to the text -> NULL, or what is wrong", "const char *add_line(Text *t, char *line, Tokenizer tokenizer)"],
 ["function", "14-text.html#read_pairs", "read_pairs", "chapter 14", "A file of pairs, in lower case if the tokenizer says so. Fails with file name, line and reason if it is anything else.", "Text read_pairs(const char *path, Tokenizer tokenizer)"],
 ["function", "14-text.html#tokenize_pairs", "tokenize_pairs", "chapter 14", "text -> numbers, but no pair with more than max_len tokens on either side", "Pairs tokenize_pairs(const Text *text, const Vocab *source, const Vocab *target,\n                     Tokenizer tokenizer, int max_len)"],
-["function", "14-text.html#words_in", "words_in", "chapter 14", "text -> its words, with END. New words are appended to words; a word with an unknown token in it is UNKNOWN. The text is cut; the caller frees the ids.", "Sentence words_in(char *text, Vocab *words)"],
 ["function", "14-text.html#add_translation", "add_translation", "chapter 14", "Adds one translation and its reference, given in the tokens of a model.", "void add_translation(Match *m, Sentence s, Sentence reference, const Vocab *v,\n                     Tokenizer tokenizer)"],
 ["constant", "15-saving.html#MOST_OPTIONS", "MOST_OPTIONS", "chapter 15", "", "enum { MOST_OPTIONS = 48 };"],
-["type", "15-saving.html#Settings", "Settings", "chapter 15", "", "typedef struct {\n    const char *text[MOST_OPTIONS]; // as in the table below; NULL: not given\n    Config config;       // the model\n    Tokenizer tokenizer; // how text is cut\n    Recipe recipe;       // how the model is trained\n    Search search;       // how the model is used\n    int scores, min_count, merges, threads, vocab, length;\n    const char *model, *from, *valid, *log, *target, *csv; // target is no path\n    int resume, help;\n} Settings;"],
+["type", "15-saving.html#Settings", "Settings", "chapter 15", "", "typedef struct {\n    const char *text[MOST_OPTIONS]; // as in the table below; NULL: not given\n    Config config;       // the model\n    Tokenizer tokenizer; // how text is cut\n    Recipe recipe;       // how the model is trained\n    int beam, min_count, merges, threads, vocab;\n    const char *model, *from, *valid, *log, *target, *csv; // target is no path\n    int resume, help;\n} Settings;"],
 ["constant", "15-saving.html#INTEGER", "INTEGER", "chapter 15", "", "enum { INTEGER, NUMBER, CHOICE, FLAG, STRING };                  // Option.type"],
 ["constant", "15-saving.html#NUMBER", "NUMBER", "chapter 15", "", "enum { INTEGER, NUMBER, CHOICE, FLAG, STRING };                  // Option.type"],
 ["constant", "15-saving.html#CHOICE", "CHOICE", "chapter 15", "", "enum { INTEGER, NUMBER, CHOICE, FLAG, STRING };                  // Option.type"],
@@ -796,123 +773,110 @@ const FOUND = [
 ["constant", "15-saving.html#ATTENTION", "ATTENTION", "chapter 15", "", "enum { TRAIN = 1, TRANSLATE = 2, EVALUATE = 4, ATTENTION = 8, INFO = 16,\n       USING = TRANSLATE | EVALUATE | ATTENTION };           // Option.commands"],
 ["constant", "15-saving.html#INFO", "INFO", "chapter 15", "", "enum { TRAIN = 1, TRANSLATE = 2, EVALUATE = 4, ATTENTION = 8, INFO = 16,\n       USING = TRANSLATE | EVALUATE | ATTENTION };           // Option.commands"],
 ["constant", "15-saving.html#USING", "USING", "chapter 15", "", "enum { TRAIN = 1, TRANSLATE = 2, EVALUATE = 4, ATTENTION = 8, INFO = 16,\n       USING = TRANSLATE | EVALUATE | ATTENTION };           // Option.commands"],
-["constant", "15-saving.html#KEPT", "KEPT", "chapter 15", "", "enum { KEPT = 1, FIXED = 2 };                                // Option.in_model"],
-["constant", "15-saving.html#FIXED", "FIXED", "chapter 15", "", "enum { KEPT = 1, FIXED = 2 };                                // Option.in_model"],
-["type", "15-saving.html#Option", "Option", "chapter 15", "", "typedef struct {\n    const char *name;    // as on the command line, without --\n    int type;\n    size_t offset;       // of its field in Settings\n    const char *choices; // separated by |; else what the help calls the value\n    const char *initial; // the default; NULL: zero, or from other options\n    int commands;        // that take it\n    int in_model;        // KEPT in the model, or also FIXED when resuming\n    const char *help;\n    double least, most;  // what a number may be, both included\n} Option;"],
+["constant", "15-saving.html#MODEL", "MODEL", "chapter 15", "", "enum { MODEL = 1, RUN = 2 };                                 // Option.in_model"],
+["constant", "15-saving.html#RUN", "RUN", "chapter 15", "", "enum { MODEL = 1, RUN = 2 };                                 // Option.in_model"],
+["type", "15-saving.html#Option", "Option", "chapter 15", "", "typedef struct {\n    const char *name;    // as on the command line, without --\n    int type;\n    size_t offset;       // of its field in Settings\n    const char *choices; // separated by |; else what the help calls the value\n    const char *initial; // the default; NULL: zero, or from other options\n    int commands;        // that take it\n    int in_model;        // MODEL or RUN: kept in the model's file; 0: not kept\n    const char *help;\n    double least, most;  // what a number may be, both included\n} Option;"],
 ["macro", "15-saving.html#SETTING", "SETTING", "chapter 15", "", "#define SETTING(field) offsetof(Settings, field)"],
-["table", "15-saving.html#options", "options", "chapter 15", "", "const Option options[] = {\n    {\"layers\", INTEGER, SETTING(config.layers), \"N\", \"2\", TRAIN | INFO, FIXED,\n     \"layers of the encoder, and of the decoder\", 1, 100},\n    {\"d-model\", INTEGER, SETTING(config.d_model), \"N\", \"64\", TRAIN | INFO,\n     FIXED, \"width of the vector that stands for a token\", 1, 65536},\n    {\"heads\", INTEGER, SETTING(config.heads), \"N\", \"4\", TRAIN | INFO, FIXED,\n     \"attention heads; must divide d-model\", 1, 1024},\n    {\"d-ff\", INTEGER, SETTING(config.d_ff), \"N\", NULL, TRAIN | INFO, FIXED,\n     \"inner width of the feed-forward network (4 d-model)\", 1, 262144},\n    {\"dropout\", NUMBER, SETTING(config.dropout), \"P\", \"0.1\", TRAIN | INFO, KEPT,\n     \"share of embeddings and sub-layer outputs dropped\", 0, 0.99},\n    {\"attention-dropout\", NUMBER, SETTING(config.attention_dropout), \"P\", NULL,\n     TRAIN | INFO, KEPT, \"of attention weights (as --dropout)\", 0, 0.99},\n    {\"activation-dropout\", NUMBER, SETTING(config.activation_dropout), \"P\",\n     NULL, TRAIN | INFO, KEPT, \"of the inner layer (as --dropout)\", 0, 0.99},\n    {\"norm\", CHOICE, SETTING(config.norm), \"post|pre\", \"post\", TRAIN | INFO,\n…"],
+["table", "15-saving.html#options", "options", "chapter 15", "", "const Option options[] = {\n    {\"layers\", INTEGER, SETTING(config.layers), \"N\", \"2\", TRAIN | INFO, MODEL,\n     \"layers of the encoder, and of the decoder\", 1, 100},\n    {\"d-model\", INTEGER, SETTING(config.d_model), \"N\", \"64\", TRAIN | INFO,\n     MODEL, \"width of the vector that stands for a token\", 1, 65536},\n    {\"heads\", INTEGER, SETTING(config.heads), \"N\", \"4\", TRAIN | INFO, MODEL,\n     \"attention heads; must divide d-model\", 1, 1024},\n    {\"d-ff\", INTEGER, SETTING(config.d_ff), \"N\", NULL, TRAIN | INFO, MODEL,\n     \"inner width of the feed-forward network (4 d-model)\", 1, 262144},\n    {\"dropout\", NUMBER, SETTING(config.dropout), \"P\", \"0.1\", TRAIN | INFO, RUN,\n     \"share of embeddings and sub-layer outputs dropped\", 0, 0.99},\n    {\"attention-dropout\", NUMBER, SETTING(config.attention_dropout), \"P\", NULL,\n     TRAIN | INFO, RUN, \"of attention weights (as --dropout)\", 0, 0.99},\n    {\"activation-dropout\", NUMBER, SETTING(config.activation_dropout), \"P\",\n     NULL, TRAIN | INFO, RUN, \"of the inner layer (as --dropout)\", 0, 0.99},\n    {\"norm\", CHOICE, SETTING(config.norm), \"post|pre\", \"post\", TRAIN | INFO,\n…"],
 ["constant", "15-saving.html#OPTIONS", "OPTIONS", "chapter 15", "", "enum { OPTIONS = sizeof options / sizeof *options };"],
 ["function", "15-saving.html#read_number", "read_number", "chapter 15", "Reads a number from least to most into *to. Returns false if the text is anything else; *to is then meaningless.", "bool read_number(double *to, const char *text, double least, double most)"],
 ["function", "15-saving.html#read_whole", "read_whole", "chapter 15", "The whole number that the text gives, if it is from least to most; else -1. Digits only: no sign, no point, no exponent.", "int64_t read_whole(const char *text, double least, double most)"],
 ["function", "15-saving.html#find_choice", "find_choice", "chapter 15", "Which of the choices \"a|b|c\" the text is, from 0; -1 if it is none.", "int find_choice(const char *choices, const char *text)"],
+["function", "15-saving.html#fits_name", "fits_name", "chapter 15", "Whether a text may be the value of a STRING called \"FILE.csv\" or the like.", "bool fits_name(const char *choices, const char *text)"],
 ["function", "15-saving.html#set_option", "set_option", "chapter 15", "Puts the value of option o into the settings. Returns false if the text is not allowed. For a STRING the pointer is kept, not a copy of the text.", "bool set_option(Settings *s, const Option *o, const char *text)"],
 ["function", "15-saving.html#derive_settings", "derive_settings", "chapter 15", "Fills in what was not given and follows from other settings:\n\n    d_model 64, warmup 400    →    d_ff 256, rate 1/√25600 = 0.00625\n    dropout 0.1               →    attention and activation dropout 0.1\n\nThe rate is the paper's formula (D · t)^(-1/2) at step w.", "void derive_settings(Settings *s)"],
 ["function", "15-saving.html#bind_settings", "bind_settings", "chapter 15", "Makes numbers of the texts. Returns NULL, or the first option whose text is not allowed. The sizes of the vocabularies stay as they are.", "const Option *bind_settings(Settings *s)"],
 ["function", "15-saving.html#option_place", "option_place", "chapter 15", "The place in the table of the option of that name, length bytes long; -1 if there is none.", "int option_place(const char *name, size_t length)"],
 ["function", "15-saving.html#given", "given", "chapter 15", "The text that was given for an option; NULL if none was.", "const char *given(const Settings *s, const char *name)"],
 ["function", "15-saving.html#wrong_config", "wrong_config", "chapter 15", "What is wrong with a configuration that the table allows; NULL if nothing is.", "const char *wrong_config(const Config *c)"],
-["type", "15-saving.html#Checkpoint", "Checkpoint", "chapter 15", "", "typedef struct {\n    Settings settings;\n    Vocab source, target;\n    Trainer trainer;   // to use the model, .model is enough: the rest is zero\n    char *header;      // of the file: the settings' texts; NULL: no file\n    const char *other; // a key in it that this program does not know, or NULL\n    const char *more;  // NULL, or metadata to add, as text: ,\"key\":\"value\"\n} Checkpoint;"],
+["type", "15-saving.html#Checkpoint", "Checkpoint", "chapter 15", "", "typedef struct {\n    Settings settings;\n    Vocab source, target;\n    Trainer trainer;   // to use the model, .model is enough: the rest is zero\n    char *texts;       // those of the settings, if they come from a file\n    const char *more;  // NULL, or metadata to add, as text: ,\"key\":\"value\"\n} Checkpoint;"],
 ["function", "15-saving.html#checkpoint_free", "checkpoint_free", "chapter 15", "Frees all that a checkpoint holds, whether loaded or new.", "void checkpoint_free(Checkpoint *c)"],
 ["macro", "15-saving.html#FORMAT", "FORMAT", "chapter 15", "", "#define FORMAT \"transformer.c 1\""],
-["constant", "15-saving.html#USED", "USED", "chapter 15", "", "enum { USED, FIRST_MOMENT, SECOND_MOMENT, NEWEST, ROLES };"],
-["constant", "15-saving.html#FIRST_MOMENT", "FIRST_MOMENT", "chapter 15", "", "enum { USED, FIRST_MOMENT, SECOND_MOMENT, NEWEST, ROLES };"],
-["constant", "15-saving.html#SECOND_MOMENT", "SECOND_MOMENT", "chapter 15", "", "enum { USED, FIRST_MOMENT, SECOND_MOMENT, NEWEST, ROLES };"],
-["constant", "15-saving.html#NEWEST", "NEWEST", "chapter 15", "", "enum { USED, FIRST_MOMENT, SECOND_MOMENT, NEWEST, ROLES };"],
-["constant", "15-saving.html#ROLES", "ROLES", "chapter 15", "", "enum { USED, FIRST_MOMENT, SECOND_MOMENT, NEWEST, ROLES };"],
-["table", "15-saving.html#role_prefix", "role_prefix", "chapter 15", "", "const char *const role_prefix[ROLES] = {\n    [USED] = \"\", [FIRST_MOMENT] = \"adam.m.\", [SECOND_MOMENT] = \"adam.v.\",\n    [NEWEST] = \"newest.\"};"],
-["type", "15-saving.html#Roles", "Roles", "chapter 15", "", "typedef struct {\n    real *block[ROLES];\n} Roles;"],
-["function", "15-saving.html#roles_of", "roles_of", "chapter 15", "Which block of numbers plays which role; NULL: the file has none for it.", "Roles roles_of(const Trainer *t)"],
+["constant", "15-saving.html#PARAMETERS", "PARAMETERS", "chapter 15", "", "enum { PARAMETERS, FIRST_MOMENT, SECOND_MOMENT, NEWEST, ROLES };"],
+["constant", "15-saving.html#FIRST_MOMENT", "FIRST_MOMENT", "chapter 15", "", "enum { PARAMETERS, FIRST_MOMENT, SECOND_MOMENT, NEWEST, ROLES };"],
+["constant", "15-saving.html#SECOND_MOMENT", "SECOND_MOMENT", "chapter 15", "", "enum { PARAMETERS, FIRST_MOMENT, SECOND_MOMENT, NEWEST, ROLES };"],
+["constant", "15-saving.html#NEWEST", "NEWEST", "chapter 15", "", "enum { PARAMETERS, FIRST_MOMENT, SECOND_MOMENT, NEWEST, ROLES };"],
+["constant", "15-saving.html#ROLES", "ROLES", "chapter 15", "", "enum { PARAMETERS, FIRST_MOMENT, SECOND_MOMENT, NEWEST, ROLES };"],
 ["function", "15-saving.html#float_bits", "float_bits", "chapter 15", "The bits of a number as the file has it.", "uint32_t float_bits(real x)"],
-["function", "15-saving.html#write_integer", "write_integer", "chapter 15", "The count lowest bytes of a number, lowest first, whatever this machine's own order is. Errors are found by commit_file.", "void write_integer(FILE *file, uint64_t value, int count)"],
+["function", "15-saving.html#write_integer", "write_integer", "chapter 15", "The count lowest bytes of a number, lowest first, whatever this machine's own order is. Errors are found by end_file.", "void write_integer(FILE *file, uint64_t value, int count)"],
 ["function", "15-saving.html#read_integer", "read_integer", "chapter 15", "The number that these bytes are.", "uint64_t read_integer(const char *from, int count)"],
 ["function", "15-saving.html#metadata_name", "metadata_name", "chapter 15", "The name under which an option is kept: d-model becomes d_model. Returns to, with room for 32 bytes.", "const char *metadata_name(char to[32], const Option *o)"],
 ["function", "15-saving.html#bytes_of", "bytes_of", "chapter 15", "How many bytes a tensor takes in the file.", "size_t bytes_of(const Tensor *t)"],
-["function", "15-saving.html#entry_of", "entry_of", "chapter 15", "What stands between the name of a tensor and its offsets. A matrix has two dimensions there, a bias or a gain has one. Returns to.", "const char *entry_of(char to[96], const Tensor *t)"],
-["function", "15-saving.html#checksum", "checksum", "chapter 15", "A *checksum* makes one number of all parameters to use, as the file has them (FNV-1a; Fowler, Noll and Vo). Two people can compare their models over the telephone: sixteen hexadecimal digits are the same if all bits are.", "uint64_t checksum(const Trainer *t)"],
+["function", "15-saving.html#entry_of", "entry_of", "chapter 15", "The entry of a tensor whose numbers begin at that place. A matrix has two dimensions there, a bias or a gain has one. Returns to.", "const char *entry_of(char to[160], const Tensor *t, size_t begin)"],
+["function", "15-saving.html#checksum", "checksum", "chapter 15", "A *checksum* makes one number of all parameters, as the file has them (FNV-1a; Fowler, Noll and Vo). Two people can compare their models over the telephone: sixteen hexadecimal digits are the same if all bits are.", "uint64_t checksum(const Trainer *t)"],
 ["function", "15-saving.html#write_vocab", "write_vocab", "chapter 15", "One vocabulary: its tokens joined by newlines. Tokens contain no control characters (chapter 14), so only two characters have to be escaped.", "void write_vocab(FILE *file, const char *key, const Vocab *v)"],
 ["function", "15-saving.html#write_metadata", "write_metadata", "chapter 15", "Everything that is not a tensor.", "void write_metadata(FILE *file, const Checkpoint *c)"],
 ["function", "15-saving.html#check_numbers", "check_numbers", "chapter 15", "Fails if a number is not finite: such a model is of no use, and must not replace a good one.", "void check_numbers(const real *x, size_t count, const char *path)"],
 ["function", "15-saving.html#save_checkpoint", "save_checkpoint", "chapter 15", "Saves a checkpoint, with the moments if it has them, and replaces what was there; or fails and leaves that as it was. Blanks after the header make its length a multiple of 8, so that the numbers are aligned for a program that maps the file into memory.", "void save_checkpoint(const Checkpoint *c, const char *path)"],
-["macro", "15-saving.html#fseek", "fseek", "chapter 15", "", "#define fseek _fseeki64"],
-["macro", "15-saving.html#ftell", "ftell", "chapter 15", "", "#define ftell _ftelli64"],
-["type", "15-saving.html#Metadatum", "Metadatum", "chapter 15", "", "typedef struct {\n    char *key, *value;\n    bool used;\n} Metadatum;"],
-["type", "15-saving.html#Reader", "Reader", "chapter 15", "", "typedef struct {\n    const char *path;\n    FILE *file;\n    size_t size, numbers;  // of the file; where the numbers begin in it\n    char *header, *next;   // the header, and the next byte of it\n    Metadatum *metadata;\n    size_t count;          // of metadata\n} Reader;"],
-["function", "15-saving.html#refuse", "refuse", "chapter 15", "Fails: says which file, what is wrong with it, and where that was found.", "_Noreturn void refuse(const Reader *r, const char *format, ...)"],
+["constant", "15-saving.html#LONGEST_HEADER", "LONGEST_HEADER", "chapter 15", "", "enum { LONGEST_HEADER = 100000000 }; // bytes"],
+["macro", "15-saving.html#NO_MODEL", "NO_MODEL", "chapter 15", "", "#define NO_MODEL \"%s: not a model this program can read: \""],
+["type", "15-saving.html#Reader", "Reader", "chapter 15", "", "typedef struct {\n    const char *path;\n    FILE *file;\n    size_t size, numbers; // of the file; where in it the numbers begin\n    char *header, *near;  // its text; the name in it that was found last\n    char *texts;          // as long as it, for values of the metadata\n    size_t *begin;        // where in the numbers each tensor's begin, by role\n    int roles;            // how many the file has\n} Reader;"],
 ["function", "15-saving.html#read_bytes", "read_bytes", "chapter 15", "Reads the next bytes of the file, or fails.", "void read_bytes(const Reader *r, void *to, size_t size)"],
-["function", "15-saving.html#take", "take", "chapter 15", "Whether text comes next, with white space where JSON allows it: before the text, and beside each of its brackets, colons and commas. If so, it is taken.", "bool take(Reader *r, const char *text)"],
-["function", "15-saving.html#expect", "expect", "chapter 15", "Takes text, or refuses the file.", "void expect(Reader *r, const char *text)"],
-["function", "15-saving.html#read_string", "read_string", "chapter 15", "The next string, its escapes undone in place. A header ends in a zero byte, so a string that is not closed ends there.", "char *read_string(Reader *r)"],
-["function", "15-saving.html#read_metadata", "read_metadata", "chapter 15", "{\"__metadata__\":{\"key\":\"value\",…}: all of it, whatever the keys are.", "void read_metadata(Reader *r)"],
-["function", "15-saving.html#metadata", "metadata", "chapter 15", "The value of a key. If the file lacks it, the value is missing; if that is NULL, the file is refused.", "const char *metadata(Reader *r, const char *key, const char *missing)"],
-["function", "15-saving.html#check_metadata", "check_metadata", "chapter 15", "Refuses the file if what was read from this key is not allowed.", "void check_metadata(Reader *r, const char *key, bool allowed)"],
-["function", "15-saving.html#read_word", "read_word", "chapter 15", "A word of a list: larger than the one before, and without control characters.", "bool read_word(Vocab *v, const char *token)"],
-["function", "15-saving.html#read_piece", "read_piece", "chapter 15", "A piece that was made by a merge: spelled, and joined by the merges before it, it is just its two parts (chapter 14).", "bool read_piece(Vocab *v, const char *token)"],
-["function", "15-saving.html#read_vocab", "read_vocab", "chapter 15", "One vocabulary, from tokens joined by newlines: the special ones first, then the words in their order, by which token_id finds them, or the characters, and then the pieces.", "Vocab read_vocab(Reader *r, const char *key, Tokenizer tokenizer)"],
-["function", "15-saving.html#read_progress", "read_progress", "chapter 15", "How far training has come, and which of its steps was the best, if it was measured.", "void read_progress(Reader *r, Trainer *t)"],
+["function", "15-saving.html#open_model", "open_model", "chapter 15", "Opens a file and reads its header, and puts a zero byte after it. The length of the header is checked before memory is taken for it.", "Reader open_model(const char *path)"],
+["function", "15-saving.html#close_model", "close_model", "chapter 15", "Stands below open_model, without a contract of its own.", "void close_model(Reader *r)"],
+["function", "15-saving.html#find_name", "find_name", "chapter 15", "What follows \"PREFIXname\": in the header; NULL if that is not there. The search begins where the last one ended, since names mostly come in order.", "const char *find_name(Reader *r, const char *prefix, const char *name)"],
+["function", "15-saving.html#metadata", "metadata", "chapter 15", "The value of a key of the metadata, its escapes undone. If the file lacks it, the value is NULL or, if it is needed, the file is refused.", "char *metadata(Reader *r, const char *key, bool needed)"],
+["function", "15-saving.html#read_vocab", "read_vocab", "chapter 15", "One vocabulary, from tokens joined by newlines: the special ones first, then the others, all different, not empty and without control characters.", "Vocab read_vocab(Reader *r, const char *key)"],
 ["function", "15-saving.html#set_vocab_sizes", "set_vocab_sizes", "chapter 15", "Puts the sizes of the vocabularies into the configuration.", "void set_vocab_sizes(Checkpoint *c)"],
-["function", "15-saving.html#read_settings", "read_settings", "chapter 15", "Everything that is not a tensor. In files of earlier versions \"steps\" is 0 if it was not given.", "void read_settings(Reader *r, Checkpoint *c)"],
-["function", "15-saving.html#find_tensor", "find_tensor", "chapter 15", "The place of a tensor in a file with all roles: its role times the number of tensors, and its index. -1 if there is none of that name. It looks for the last role first, since the prefix of the first is empty and fits every name.", "int find_tensor(const TensorList *l, const char *name)"],
-["function", "15-saving.html#read_entries", "read_entries", "chapter 15", "The entries of all tensors, to the end of the header. Returns where in the file the numbers of each begin, in the order of find_tensor, or 0 if it is not there; the caller frees it.", "size_t *read_entries(Reader *r, const TensorList *l)"],
-["function", "15-saving.html#read_role", "read_role", "chapter 15", "The numbers of all tensors in that role, into a block. Their bytes are read into the place of the numbers and replaced by them from the last to the first, since a real may be larger than a float. Infinities and NaN, which training never writes, are refused: a single one would spread through the whole model. So are second moments below zero, whose root is NaN.", "void read_role(const Reader *r, const TensorList *l, const size_t *begin,\n               int role, real *to)"],
-["function", "15-saving.html#open_model", "open_model", "chapter 15", "Opens a file and reads its header, and puts a zero byte after it. The length of the header is checked against the size of the file before it is used.", "Reader open_model(const char *path)"],
-["function", "15-saving.html#close_model", "close_model", "chapter 15", "The header is not freed: the texts of the settings are in it.", "void close_model(Reader *r)"],
-["function", "15-saving.html#read_training", "read_training", "chapter 15", "The rest of what training needs: the moments and, if the model was measured, the best parameters beside the newest. t->model has those to use.", "void read_training(const Reader *r, Trainer *t, const size_t *begin)"],
-["function", "15-saving.html#load_model", "load_model", "chapter 15", "Reads a model: the parameters to use or, for training, all that it takes to go on with the newest. outline says which tensors a model with such settings has. Fails, with a reason, on anything else. The caller frees the checkpoint.", "Checkpoint load_model(const char *path, bool training,\n                      Transformer *outline(const Config *))"],
+["function", "15-saving.html#read_settings", "read_settings", "chapter 15", "Everything that is not a tensor. A setting may be missing if the table says what then holds.", "void read_settings(Reader *r, Checkpoint *c)"],
+["function", "15-saving.html#read_entry", "read_entry", "chapter 15", "Where the numbers of a tensor begin, counted from the end of the header. Refuses the file unless its entry is what it must be.", "size_t read_entry(Reader *r, const char *prefix, const Tensor *t)"],
+["function", "15-saving.html#read_entries", "read_entries", "chapter 15", "The entries of all tensors. Refuses the file unless the tensors fill it: one begins at 0, one where that one ends, and so on to the end.", "void read_entries(Reader *r, const TensorList *l)"],
+["function", "15-saving.html#read_role", "read_role", "chapter 15", "The numbers of all tensors in that role, into a block. Their bytes are read into the place of the numbers and replaced by them from the last to the first, since a real may be larger than a float. Infinities and NaN, which training never writes, are refused: a single one would spread through the whole model. So are second moments below zero, whose root is NaN.", "void read_role(const Reader *r, const TensorList *l, int role, real *to)"],
+["function", "15-saving.html#load_model", "load_model", "chapter 15", "Reads a model: its parameters or, for training, all that it takes to go on. outline says which tensors a model with such settings has. Fails, with a reason, on anything else. The caller frees the checkpoint.", "Checkpoint load_model(const char *path, bool training,\n                      Transformer *outline(const Config *))"],
 ["function", "15-saving.html#load_checkpoint", "load_checkpoint", "chapter 15", "Reads the checkpoint of a transformer, as load_model says.", "Checkpoint load_checkpoint(const char *path, bool training)"],
-["type", "16-commands.html#Arguments", "Arguments", "chapter 16", "", "typedef struct Arguments Arguments; // below"],
-["type", "16-commands.html#Run", "Run", "chapter 16", "", "typedef void Run(const Arguments *, Checkpoint *);"],
-["type", "16-commands.html#Command", "Command", "chapter 16", "", "typedef struct {\n    const char *name;\n    int bit;              // TRAIN … INFO\n    Run *run;\n    const char *operands; // for the help\n    int least, most;      // how many of them\n    const char *help;\n} Command;"],
-["table", "16-commands.html#commands", "commands", "chapter 16", "", "const Command commands[] = {\n    {\"train\", TRAIN, train_command, \"DATA.tsv\", 1, 1,\n     \"learn from pairs of sentences: source, tab, target\"},\n    {\"translate\", TRANSLATE, translate_command, \"MODEL\", 1, 1,\n     \"one source a line on stdin, one target a line on stdout\"},\n    {\"evaluate\", EVALUATE, evaluate_command, \"MODEL DATA.tsv\", 2, 2,\n     \"loss, exact match and BLEU on pairs of sentences\"},\n    {\"attention\", ATTENTION, attention_command, \"MODEL SENTENCE\", 2, 2,\n     \"show which words the model looks at\"},\n    {\"info\", INFO, info_command, \"[MODEL]\", 0, 1,\n     \"configuration and parameters, of a file or of options\"},\n};"],
+["type", "16-commands.html#Command", "Command", "chapter 16", "", "typedef struct {\n    const char *name;\n    int bit;              // TRAIN … INFO\n    const char *operands; // for the help\n    int least, most;      // how many of them\n    const char *help;\n} Command;"],
+["table", "16-commands.html#commands", "commands", "chapter 16", "", "const Command commands[] = {\n    {\"train\", TRAIN, \"DATA.tsv\", 1, 1,\n     \"learn from pairs of sentences: source, tab, target\"},\n    {\"translate\", TRANSLATE, \"MODEL\", 1, 1,\n     \"one source a line on stdin, one target a line on stdout\"},\n    {\"evaluate\", EVALUATE, \"MODEL DATA.tsv\", 2, 2,\n     \"loss, exact match and BLEU on pairs of sentences\"},\n    {\"attention\", ATTENTION, \"MODEL SENTENCE\", 2, 2,\n     \"show which words the model looks at\"},\n    {\"info\", INFO, \"[MODEL]\", 0, 1,\n     \"configuration and parameters, of a file or of options\"},\n};"],
 ["constant", "16-commands.html#COMMANDS", "COMMANDS", "chapter 16", "", "enum { COMMANDS = sizeof commands / sizeof *commands };"],
+["type", "16-commands.html#Arguments", "Arguments", "chapter 16", "", "typedef struct {\n    const Command *command;\n    const char *operand[2];\n    int operands;\n    Settings settings;\n} Arguments;"],
 ["function", "16-commands.html#misuse", "misuse", "chapter 16", "fail (chapter 1) reports that a sensible command went wrong; misuse, that the command itself makes no sense: it says so, and exits with status 2.", "_Noreturn void misuse(const Arguments *a, const char *format, ...)"],
 ["function", "16-commands.html#finish_output", "finish_output", "chapter 16", "Fails if standard output could not be written (to a full disk, say), which would otherwise go unnoticed.", "void finish_output(void)"],
 ["function", "16-commands.html#print_help", "print_help", "chapter 16", "The text comes from the two tables, so it cannot disagree with what the program accepts. Defaults are in brackets.", "void print_help(void)"],
 ["function", "16-commands.html#print_command_help", "print_command_help", "chapter 16", "A command, and the options that it takes.", "void print_command_help(const Command *c)"],
 ["function", "16-commands.html#read_option", "read_option", "chapter 16", "Reads the option that argument[0] begins; returns how many further arguments it took. Exits with status 2 if its value is missing or wrong. A value that begins with two dashes must be attached (--log=--odd-name), or --layers --tie would be a model with \"--tie\" layers.", "int read_option(Arguments *a, char **argument)"],
 ["function", "16-commands.html#check_settings", "check_settings", "chapter 16", "Exits with status 2 if settings contradict each other. What a model from a file has is compared when it has been loaded.", "void check_settings(const Arguments *a)"],
+["function", "16-commands.html#read_words", "read_words", "chapter 16", "Reads what follows the command. \"--\" ends the options, and a sentence may begin with a dash and a blank.", "void read_words(Arguments *a, int count, char **word)"],
 ["function", "16-commands.html#read_arguments", "read_arguments", "chapter 16", "Reads the whole command line, or exits with status 2. With --help no operand is needed.", "Arguments read_arguments(int argc, char **argv)"],
-["function", "16-commands.html#set_threads", "set_threads", "chapter 16", "OpenMP uses all processors unless told otherwise; training then chooses between all of them and one (see \"How many threads\"). On a busy machine, try --threads 1 with the other commands as well.", "void set_threads(const Arguments *a)"],
+["function", "16-commands.html#set_threads", "set_threads", "chapter 16", "OpenMP uses all processors unless told otherwise. On a busy machine, try --threads 1.", "void set_threads(const Arguments *a)"],
+["macro", "16-commands.html#SIGHUP", "SIGHUP", "chapter 16", "", "#define SIGHUP SIGTERM // where terminals send none"],
 ["function", "16-commands.html#handle_signals", "handle_signals", "chapter 16", "Gives the three signals to a handler, except those that are ignored.", "void handle_signals(void (*handler)(int))"],
 ["function", "16-commands.html#remember_signal", "remember_signal", "chapter 16", "Stands below handle_signals, without a contract of its own.", "void remember_signal(int which)"],
 ["function", "16-commands.html#text_of", "text_of", "chapter 16", "The text of a sentence in one of the model's vocabularies; the caller frees it.", "char *text_of(const Checkpoint *c, const Vocab *v, Sentence s)"],
-["function", "16-commands.html#number_pairs", "number_pairs", "chapter 16", "A text as pairs in the model's numbers; pairs_free frees them. Says how many pairs are left out because they are too long for the model, and warns if the model does not know most of the tokens. Fails if no pair remains. The text, which came from path, is freed.", "Pairs number_pairs(const char *path, Text text, const Checkpoint *c)"],
+["function", "16-commands.html#translation_of", "translation_of", "chapter 16", "The model's translation of a sentence; the caller frees its ids.", "Sentence translation_of(Checkpoint *c, Sentence source, int beam)"],
+["function", "16-commands.html#number_pairs", "number_pairs", "chapter 16", "A text as pairs in the model's numbers; pairs_free frees them. Says how many pairs are left out because they are too long for the model, and how many tokens the model does not know. Fails if no pair remains. The text, which came from path, is freed.", "Pairs number_pairs(const char *path, Text text, const Checkpoint *c)"],
 ["function", "16-commands.html#load_pairs", "load_pairs", "chapter 16", "The pairs of a file. Fails if anything is wrong with it.", "Pairs load_pairs(const char *path, const Checkpoint *c)"],
-["type", "16-commands.html#Progress", "Progress", "chapter 16", "", "typedef struct {\n    const Settings *settings;\n    Checkpoint *checkpoint;\n    const Pairs *data, *valid; // valid: NULL if there are none\n    FILE *log;            // NULL: none, or not begun yet\n    int64_t total;        // steps aimed at\n    int64_t first_step;   // done before this run\n    double started, step_started, shown; // times\n    Pace pace;\n    Loss since;           // losses since the last look\n    int looks;            // so far\n    bool line_open;       // the terminal's line is going to be rewritten\n} Progress;"],
+["type", "16-commands.html#Progress", "Progress", "chapter 16", "", "typedef struct {\n    const Settings *settings;\n    Checkpoint *checkpoint;\n    const Pairs *data, *valid; // valid: NULL if there are none\n    FILE *log;            // NULL: none, or not begun yet\n    int64_t total;        // steps aimed at\n    int64_t first_step;   // done before this run\n    double started, step_started, shown; // times\n    Loss since;           // losses since the last look\n    int looks;            // so far\n    bool line_open;       // the terminal's line is going to be rewritten\n} Progress;"],
 ["function", "16-commands.html#show_progress", "show_progress", "chapter 16", "The progress line. The time left is the mean time of a step in this run, times the steps that are left. A terminal too narrow for the line is told not to wrap it (ESC [?7l, and then ESC [?7h), since only one line can be rewritten. A whole line ends, and is not rewritten.", "void show_progress(Progress *p, const Step *s, bool whole)"],
 ["function", "16-commands.html#show_samples", "show_samples", "chapter 16", "Translates three sentences greedily and compares them with the references; fewer if a signal arrives.", "void show_samples(const Progress *p)"],
-["function", "16-commands.html#begin_log", "begin_log", "chapter 16", "Begins the log. A resumed run keeps the old rows up to the step of its checkpoint: later steps will be done again. A torn last row is left out.", "FILE *begin_log(const Progress *p)"],
+["macro", "16-commands.html#LOG_HEADER", "LOG_HEADER", "chapter 16", "", "#define LOG_HEADER \"step,split,loss,accuracy,learning_rate,gradient_norm,\" \\"],
+["function", "16-commands.html#begin_log", "begin_log", "chapter 16", "Begins a new log or, if the run is resumed, goes on with the old one. A last row that a full disk has torn gets an end.", "FILE *begin_log(const Settings *s)"],
 ["function", "16-commands.html#write_log", "write_log", "chapter 16", "Writes the row or rows of one step. The log begins after the first step: if that step fails, an old log stays as it was.", "void write_log(Progress *p, const Step *s, double seconds, Loss valid)"],
 ["constant", "16-commands.html#LOOKS", "LOOKS", "chapter 16", "", "enum { LOOKS = 20 };"],
 ["function", "16-commands.html#time_to_look", "time_to_look", "chapter 16", "Whether to measure and save after this step: twenty times in a run, as evenly as can be; after each step if there are fewer.", "bool time_to_look(int64_t step, int64_t total)"],
 ["function", "16-commands.html#report_step", "report_step", "chapter 16", "The Reporter of chapter 11. Returns whether to go on.", "bool report_step(void *context, const Step *s)"],
 ["function", "16-commands.html#new_vocab", "new_vocab", "chapter 16", "The vocabulary of one language, from the training data alone: a word that occurs only in the validation data is unknown to the model, like any new word in later use.", "Vocab new_vocab(const Settings *s, char *const *text, int texts)"],
+["function", "16-commands.html#single_words", "single_words", "chapter 16", "How many texts are a single word, apart from marks. If most are, the language may have no blanks, and has to be cut in another way.", "int single_words(char *const *text, int texts)"],
 ["function", "16-commands.html#new_model", "new_model", "chapter 16", "A new model with the checkpoint's settings: vocabularies from the training data, which come from path, and random parameters. Fails if no words are left.", "void new_model(Checkpoint *c, const char *path, const Text *text)"],
-["function", "16-commands.html#take_settings", "take_settings", "chapter 16", "The settings of a run that begins with the checkpoint in path. What is FIXED is the checkpoint's, and must agree with what was given; what is KEPT is what was given, or else, if the run is resumed, the checkpoint's.", "void take_settings(const Arguments *a, Checkpoint *c, const char *path)"],
+["function", "16-commands.html#same_file", "same_file", "chapter 16", "Whether two paths lead to one file.", "bool same_file(const char *a, const char *b)"],
+["function", "16-commands.html#joined_settings", "joined_settings", "chapter 16", "The settings of a run that begins with a checkpoint: --from takes a model as it is, and --resume is the same run, longer. Exits with status 2 if an option asks for something else.", "Settings joined_settings(const Arguments *a, const Settings *file)"],
 ["function", "16-commands.html#begin_run", "begin_run", "chapter 16", "What a run begins with: nothing yet, since a new model is made from the training data; a checkpoint to go on with; or the parameters and words of a model, with steps and moments at 0 (*fine-tuning*: what that one has learned need not be learned again).", "Checkpoint begin_run(const Arguments *a)"],
+["function", "16-commands.html#announce", "announce", "chapter 16", "Says what a new run will replace. (What is no model is not replaced.)", "void announce(const char *path)"],
 ["function", "16-commands.html#describe", "describe", "chapter 16", "Says in three lines what is about to happen.", "void describe(const Progress *p)"],
-["function", "16-commands.html#check_paths", "check_paths", "chapter 16", "A file that cannot be written should be noticed now, not after an hour. A model that others begin with should not be lost by a forgotten --model.", "void check_paths(const Arguments *a)"],
 ["function", "16-commands.html#run_training", "run_training", "chapter 16", "Trains, saves if stopped, and says how it ended. If the numbers are no longer finite, nothing is saved: what went wrong may have begun some steps ago, and the last checkpoint is a better state to go back to.", "void run_training(Progress *p)"],
 ["function", "16-commands.html#train_command", "train_command", "chapter 16", "transformer train DATA.tsv\n\nThe data are read once, since they may come through a pipe; they also make a new model's vocabularies. A pipe that is no longer read must not end the program: Ctrl-C also ends the tee behind it, while the last step is still to be saved.", "void train_command(const Arguments *a, Checkpoint *c)"],
-["constant", "16-commands.html#LINES", "LINES", "chapter 16", "", "enum { LINES = 64 };"],
-["type", "16-commands.html#Input", "Input", "chapter 16", "", "typedef struct {\n    Checkpoint *checkpoint;\n    const Settings *settings;\n    char *text;           // the line that was read last\n    Sentence line[LINES]; // read, and not yet translated\n    int lines;\n    int number;           // of .text, from 1\n    int unknown;          // tokens of the input that the model does not know\n} Input;"],
-["function", "16-commands.html#answer", "answer", "chapter 16", "Translates and prints the lines that have been read.", "void answer(Input *in)"],
-["function", "16-commands.html#next_byte", "next_byte", "chapter 16", "The next byte of standard input, or EOF; answers all lines before it waits.", "int next_byte(Input *in)"],
-["function", "16-commands.html#read_input", "read_input", "chapter 16", "Reads the next line of standard input into .text, without its end (LF or CR LF) and, if it is line 1, without a byte order mark; false after the last. Fails if the input cannot be read or is not text.", "bool read_input(Input *in)"],
+["function", "16-commands.html#read_line", "read_line", "chapter 16", "Reads the line of standard input with this number into text, without its end (LF or CR LF); false after the last. Fails if the input cannot be read or is not text.", "bool read_line(char text[LONGEST_LINE], int number)"],
 ["function", "16-commands.html#tokenize_input", "tokenize_input", "chapter 16", "text -> its tokens in *s, which the caller frees. Returns NULL, or what is wrong with the text, to be said after its name.", "const char *tokenize_input(const char *text, const Checkpoint *c,\n                           const Vocab *v, Sentence *s)"],
 ["function", "16-commands.html#translate_command", "translate_command", "chapter 16", "transformer translate MODEL", "void translate_command(const Arguments *a, Checkpoint *c)"],
 ["function", "16-commands.html#evaluate_command", "evaluate_command", "chapter 16", "transformer evaluate MODEL DATA.tsv", "void evaluate_command(const Arguments *a, Checkpoint *c)"],
+["function", "16-commands.html#given_sentence", "given_sentence", "chapter 16", "The tokens of a text from the command line, called so in messages.", "Sentence given_sentence(const char *called, const char *text,\n                        const Checkpoint *c, const Vocab *v)"],
 ["function", "16-commands.html#attention_command", "attention_command", "chapter 16", "transformer attention MODEL SENTENCE", "void attention_command(const Arguments *a, Checkpoint *c)"],
 ["function", "16-commands.html#option_text", "option_text", "chapter 16", "The value of an option as text: as it was given, or a number that follows from others, which only a few have.", "const char *option_text(char to[32], const Settings *s, int i)"],
 ["function", "16-commands.html#check_info", "check_info", "chapter 16", "Exits with status 2 if an option asks for what the file has decided.", "void check_info(const Arguments *a)"],
 ["function", "16-commands.html#info_command", "info_command", "chapter 16", "transformer info [MODEL]", "void info_command(const Arguments *a, Checkpoint *c)"],
-["function", "16-commands.html#open_closed_streams", "open_closed_streams", "chapter 16", "If a standard stream is closed when the program begins, the next file to be opened takes its place, and messages would be written into that file. So closed streams are opened first, in a way that makes them useless.", "void open_closed_streams(void)"],
+["table", "16-commands.html#function_of", "function_of", "chapter 16", "", "void (*const function_of[COMMANDS])(const Arguments *, Checkpoint *) = {\n    train_command, translate_command, evaluate_command, attention_command,\n    info_command};"],
 ["function", "16-commands.html#main", "main", "chapter 16", "The status is 0, or 128 plus the number of the signal that stopped training.", "int main(int argc, char **argv)"],
 ["page", "index.html", "transformer.c", "", "", ""],
 ["section", "index.html#who-it-is-for", "Who it is for", "transformer.c", "", ""],
-["section", "index.html#three-routes", "Three routes", "transformer.c", "", ""],
-["section", "index.html#the-model-in-an-hour-and-a-quarter", "The model in an hour and a quarter", "transformer.c", "", ""],
-["section", "index.html#every-gradient", "Every gradient", "transformer.c", "", ""],
-["section", "index.html#everything", "Everything", "transformer.c", "", ""],
+["section", "index.html#where-to-begin", "Where to begin", "transformer.c", "", ""],
 ["section", "index.html#the-whole-model", "The whole model", "transformer.c", "", ""],
 ["section", "index.html#contents", "Contents", "transformer.c", "", ""],
 ["section", "index.html#how-to-read", "How to read", "transformer.c", "", ""],
@@ -1034,6 +998,7 @@ const FOUND = [
 ["section", "13-looking.html#looking-as-a-picture", "As a picture", "13. Looking inside", "", ""],
 ["section", "13-looking.html#looking-where-the-parameters-are", "Where the parameters are", "13. Looking inside", "", ""],
 ["section", "13-looking.html#looking-how-much-memory-a-training-step-takes", "How much memory a training step takes", "13. Looking inside", "", ""],
+["section", "13-looking.html#looking-here-ends-the-transformer", "Here ends the Transformer", "13. Looking inside", "", ""],
 ["section", "13-looking.html#looking-where-does-the-model-know-it-from", "Where does the model know it from?", "13. Looking inside", "", ""],
 ["section", "13-looking.html#looking-measured", "Measured", "13. Looking inside", "", ""],
 ["section", "13-looking.html#looking-questions", "Questions", "13. Looking inside", "", ""],
@@ -1043,7 +1008,7 @@ const FOUND = [
 ["section", "fast.html#engine-room-the-arena", "The arena", "Interlude. The engine room", "", ""],
 ["section", "fast.html#engine-room-random-numbers", "Random numbers", "Interlude. The engine room", "", ""],
 ["section", "fast.html#engine-room-files-that-replace-others", "Files that replace others", "Interlude. The engine room", "", ""],
-["section", "fast.html#engine-room-how-many-threads", "How many threads", "Interlude. The engine room", "", ""],
+["section", "fast.html#engine-room-threads-that-wait", "Threads that wait", "Interlude. The engine room", "", ""],
 ["section", "fast.html#engine-room-why-three-loops-are-slow", "Why three loops are slow", "Interlude. The engine room", "", ""],
 ["section", "fast.html#engine-room-large-products", "Large products", "Interlude. The engine room", "", ""],
 ["section", "fast.html#engine-room-the-exponential", "The exponential", "Interlude. The engine room", "", ""],
@@ -1214,9 +1179,7 @@ const FOUND = [
 ["section", "course.html#learning-objectives", "Learning objectives", "A course with this book", "", ""],
 ["section", "course.html#four-weeks-spread-over-five", "Four weeks, spread over five", "A course with this book", "", ""],
 ["section", "course.html#ten-weeks-and-one-to-catch-up", "Ten weeks, and one to catch up", "A course with this book", "", ""],
-["section", "course.html#slides", "Slides", "A course with this book", "", ""],
 ["section", "course.html#questions-to-discuss", "Questions to discuss", "A course with this book", "", ""],
-["section", "course.html#examinations", "Examinations", "A course with this book", "", ""],
 ["section", "course.html#how-to-hide-solutions", "How to hide solutions", "A course with this book", "", ""],
 ["section", "course.html#answers-from-a-language-model", "Answers from a language model", "A course with this book", "", ""],
 ["page", "concept-test.html", "A concept test", "", "", ""],
@@ -1277,40 +1240,6 @@ const FOUND = [
 ["section", "functions.html#constants", "Constants", "Functions and types", "", ""],
 ["section", "functions.html#macros", "Macros", "Functions and types", "", ""],
 ["page", "terms.html", "Index of terms", "", "", ""]
-];
-
-const STOPS = [
-["forward", 0, "The model in one picture", "00-manual.html?forward#manual-the-model-in-one-picture", "manual-the-model-in-one-picture"],
-["forward", 1, "B, S, T, D, K and other letters", "00-manual.html?forward#manual-letters", "manual-letters"],
-["forward", 4, "A word becomes a vector", "04-embedding.html?forward#embedding-from-a-token-to-a-vector", "embedding-from-a-token-to-a-vector"],
-["forward", 6, "Its position", "04-embedding.html?forward#embedding-where-a-token-stands", "figure-positions"],
-["forward", 8, "Attention", "02-attention.html?forward#chapter-attention", "attention-softmax"],
-["forward", 17, "Attention in code", "02-attention.html?forward#attention-attention-forward-and-backward", "attention-attention-forward-and-backward"],
-["forward", 21, "Several heads", "03-multi-head.html?forward#chapter-multi-head", ""],
-["forward", 30, "The feed-forward network", "05-feed-forward.html?forward#chapter-feed-forward", "figure-feed-forward"],
-["forward", 32, "A residual connection and a norm", "06-residual.html?forward#chapter-residual", "residual-layer-normalization"],
-["forward", 38, "Dropout", "06-residual.html?forward#residual-dropout", "residual-dropout"],
-["forward", 41, "Where the norm stands", "06-residual.html?forward#residual-where-the-norm-stands", "residual-where-the-norm-stands"],
-["forward", 44, "The encoder", "07-encoder.html?forward#chapter-encoder", "encoder-the-stack"],
-["forward", 48, "A layer of the decoder", "08-decoder.html?forward#chapter-decoder", "chapter-decoder"],
-["forward", 53, "What must not be seen", "09-masks.html?forward#chapter-masks", "figure-masks"],
-["forward", 55, "The whole model", "08-decoder.html?forward#decoder-the-whole-model", "decoder-the-whole-model"],
-["forward", 56, "How it learns", "11-training.html?forward#chapter-training", "chapter-training"],
-["forward", 56, "The loss", "11-training.html?forward#training-the-loss", "training-the-loss"],
-["forward", 62, "A translation, word by word", "12-decoding.html?forward#chapter-decoding", "figure-cache"],
-["forward", 65, "The loop that writes it", "12-decoding.html?forward#decoding-the-loop", "decoding-the-loop"],
-["forward", 70, "Every number of it", "live.html#stage=decoder.1.cross_attention.weights&flow-head=2&hour", "stage=decoder.1.cross_attention.weights&flow-head=2&hour"],
-["short", 0, "Letters", "00-manual.html?short#manual-letters", "manual-letters"],
-["short", 3, "Views, products", "01-numbers.html?short#numbers-matrices-are-views", "numbers-the-matrix-product"],
-["short", 9, "Attention", "02-attention.html?short#chapter-attention", ""],
-["short", 50, "The loss", "11-training.html?short#training-the-loss", "training-the-loss"],
-["short", 60, "Several heads", "03-multi-head.html?short#chapter-multi-head", ""],
-["short", 84, "Embeddings, positions", "04-embedding.html?short#chapter-embedding", ""],
-["short", 100, "The feed-forward network", "05-feed-forward.html?short#chapter-feed-forward", ""],
-["short", 116, "Residuals and norms", "06-residual.html?short#chapter-residual", ""],
-["short", 146, "The encoder", "07-encoder.html?short#chapter-encoder", ""],
-["short", 167, "The decoder", "08-decoder.html?short#chapter-decoder", ""],
-["short", 193, "Every gradient, checked", "09-masks.html?short#masks-a-batch-through-the-model", "masks-a-batch-through-the-model"]
 ];
 
 // What the pages do beyond showing themselves: a search, the contract of a
@@ -1680,21 +1609,14 @@ function followContents() {
 
 // ----------------------------------------------------------- the editions
 
-const EDITIONS = ["forward", "short", "full"], FIRST = "short";
+const EDITIONS = ["short", "full"], FIRST = "short"; // which folds plumbing and boxes
 
-// What an edition folds.
-const FOLDED = {
-    forward: ".fold, .box",
-    short: ".fold.plumbing, .box",
-    full: ":not(*)",
-};
-
-// What the browser keeps under a name, given a new value or not. It may keep nothing.
-function kept(store, name, value) {
+// The edition that was chosen last, given a new choice or not. The browser may keep none.
+function editionKept(choice) {
     try {
-        if (value !== undefined)
-            window[store].setItem(name, value);
-        return window[store].getItem(name);
+        if (choice)
+            localStorage.setItem("edition", choice);
+        return localStorage.getItem("edition");
     } catch (refused) {
         return null;
     }
@@ -1702,7 +1624,8 @@ function kept(store, name, value) {
 
 // The edition that the address asks for, or else the one that was chosen last.
 function editionAsked() {
-    return [location.search.slice(1), kept("localStorage", "edition")].find(name => EDITIONS.includes(name)) || FIRST;
+    return [location.search.slice(1), editionKept()].find(name => EDITIONS.includes(name))
+        || FIRST;
 }
 
 // The heading of a section.
@@ -1710,7 +1633,7 @@ function headingOf(hash) {
     return document.querySelector(`[id="${hash.slice(1)}"] > :is(h1, h2, h3, h4)`);
 }
 
-// What the address leads to is unfolded; if the edition hides it, the next one shows it.
+// What the address leads to is unfolded.
 function unfoldTarget() {
     const name = decodeURIComponent(location.hash.slice(1));
     const target = name && document.getElementById(name);
@@ -1719,8 +1642,6 @@ function unfoldTarget() {
     for (let box = target; box; box = box.parentElement)
         if (box.matches("details.fold, details.box"))
             box.open = true;
-    if (!target.getClientRects().length)
-        showEdition("short");
     if (headingOf(location.hash)?.offsetHeight === 0) // nothing but folds
         for (const fold of target.querySelectorAll(":scope > .fold"))
             fold.open = true;
@@ -1731,8 +1652,8 @@ function unfoldTarget() {
 // edition.
 function showEdition(edition) {
     for (const box of document.querySelectorAll("details:is(.fold, .box)"))
-        box.open = !box.matches(FOLDED[edition]);
-    for (const link of document.querySelectorAll("a[href*='.html']:not(.stops a, .button)"))
+        box.open = edition === "full";
+    for (const link of document.querySelectorAll("a[href*='.html']"))
         if (link.origin === location.origin && !link.pathname.endsWith("live.html"))
             link.search = edition === FIRST ? "" : edition;
     document.documentElement.dataset.edition = edition;
@@ -1752,7 +1673,7 @@ function addEditions() {
         button.type = "button";
         button.value = edition;
         button.addEventListener("click", () => {
-            kept("localStorage", "edition", edition);
+            editionKept(edition);
             history.replaceState(null, "", `?${edition}${location.hash}`);
             showEdition(edition);
         });
@@ -1762,69 +1683,6 @@ function addEditions() {
     showEdition(editionAsked());
     unfoldTarget();
     window.addEventListener("hashchange", unfoldTarget);
-}
-
-// On the route of an edition a line at the bottom of the window says at which stop one
-// is, and leads to the next; beside the route, it leads back.
-function addRoute(base, edition, name) {
-    const page = location.pathname.split("/").pop();
-    const stops = STOPS.filter(([its]) => its === edition);
-    const here = stops.map(([, , , address], stop) => ({ stop, address }))
-        .filter(({ address }) => address.split(/[?#]/)[0] === page);
-    const left = stops.find(([, , , address]) => address === kept("sessionStorage", edition));
-    if (!here.length && !left)
-        return;
-    const bar = element("nav", `way ${edition}`);
-    bar.setAttribute("aria-label", name);
-    document.body.append(bar);
-
-    function link(word, [, , title, address]) {
-        const made = element("a", "", word === "Next" ? `Next: ${title}` : word);
-        made.href = base + address;
-        return made;
-    }
-
-    if (!here.length)
-        return bar.append(element("span", "", `${name}: you have left it.`),
-            link(`Back to: ${left[2]}`, left));
-
-    // A stop ends below its last section, above the sections within that one, or below
-    // a picture with its panel.
-    for (const { stop } of here.filter(({ stop }) => stops[stop + 1])) {
-        const place = document.getElementById(stops[stop][4] || "content");
-        const panel = place.matches("figure") && place.nextElementSibling;
-        const last = panel && panel.matches(".panel") ? panel : place;
-        const end = element("p", `stop ${edition}`, "This stop ends here. ",
-            link("Next", stops[stop + 1]));
-        const within = last.matches("section") && last.querySelector(":scope > section");
-        if (within)
-            within.before(end);
-        else if (last.matches("section, main"))
-            last.append(end);
-        else
-            last.after(end);
-    }
-
-    function show() {
-        const passed = here.filter(({ address }) => {
-            const place = document.getElementById(address.split("#")[1]);
-            return !place || place.getBoundingClientRect().top < window.innerHeight / 2;
-        });
-        const stop = (passed.pop() || here[0]).stop;
-        if (bar.dataset.stop === String(stop))
-            return;
-        bar.dataset.stop = stop;
-        if (document.documentElement.dataset.edition === edition)
-            kept("sessionStorage", edition, stops[stop][3]);
-        const minute = stops[stop][1];
-        const links = [["Back", stops[stop - 1]], ["Next", stops[stop + 1]]]
-            .filter(([, row]) => row).map(([word, row]) => link(word, row));
-        bar.replaceChildren(element("span", "", `${name}, ${Math.floor(minute / 60)}:${
-            String(minute % 60).padStart(2, "0")}: ${stops[stop][2]}`), ...links);
-    }
-
-    document.addEventListener("scroll", show, { passive: true });
-    show();
 }
 
 // ------------------------------------------------------------- the panels
@@ -1853,8 +1711,6 @@ const BASE = document.currentScript.src.replace(/[^/]*$/, "");
 document.documentElement.classList.add("scripted");
 addSearch(BASE);
 addEditions();
-addRoute(BASE, "forward", "The model in an hour and a quarter");
-addRoute(BASE, "short", "Every gradient");
 addPanels(BASE);
 addContracts();
 addBlanks();
