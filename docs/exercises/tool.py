@@ -37,7 +37,6 @@ from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent.parent
 sys.path.append(str(DOCS / "exercises" / "grader"))
-import source_file
 from compiling import FILES
 from cutting import around, load_exercises, make_stub, plant_bug, reference_regions
 from files import (EXERCISES, GRADER, REFERENCE, ROOT, SETTINGS, Trouble, digest, pack,
