@@ -34,7 +34,6 @@ BUILD = ROOT / "build" / "breaking"
 PROGRAM = ROOT / "transformer.c"
 SOURCE = PROGRAM.read_text(encoding="utf-8")
 COMPILE = [*os.environ.get("CC", "cc").split(), "-std=c11", "-ffp-contract=off"]
-HIDDEN = "(a line that an exercise asks for)"  # in pages of a file with holes
 PARTS = 4  # of a training, whose mean losses are shown
 
 

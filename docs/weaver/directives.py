@@ -103,20 +103,12 @@ def printed(line, output, note=""):
 
 # ------------------------------------------------- lines that are broken, tables
 
-def shown_lines(book, mutant):
-    """A line as it is, and broken; not if it is one that a file with holes lacks."""
-    lines, source = breaking.difference(mutant), "".join(book.source.split())
-    if all("".join(line[1:].split()) in source for line in lines if line[0] == "-"):
-        return lines
-    return ["  " + breaking.HIDDEN]
-
-
-def broken_lines(book, name):
+def broken_lines(name):
     """What breaking.py breaks, by function: lines as they are, and broken."""
     functions = itertools.groupby(breaking.plant(name), lambda m: m.function)
     return "\n\n".join(
         f"In `{function}`:\n\n``` diff\n" + "\n".join(
-            line for m in mutants for line in shown_lines(book, m)) + "\n```"
+            line for m in mutants for line in breaking.difference(m)) + "\n```"
         for function, mutants in functions)
 
 
@@ -166,7 +158,7 @@ def directives(book, text):
         "table": table,
         "file": lambda name: "```\n" + (ROOT / name).read_text(
             encoding="utf-8") + "```",
-        "broken": lambda name: broken_lines(book, name),
+        "broken": broken_lines,
         "outcome": outcome,
     }
     return re.sub(rf"^@({DIRECTIVES}) (\S+)$", lambda m: make[m[1]](m[2]),

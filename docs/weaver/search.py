@@ -204,14 +204,13 @@ def of_markdown(address, where, text):
     return [address, title, where, *lines_of(text.replace("|", " · "))]
 
 
-def texts(pages, alone=False):
+def texts(pages):
     """The script, from (name, title, body) of all pages, and of what else there is."""
     rows = [row for name, title, body in pages if name not in ELSEWHERE
             for row in of_page(name, title, body)]
-    others = [] if alone else [("using.md", "docs", read("using.md")), *(
-        (address, "a lab", path.read_text(encoding="utf-8"))
-        for address, _, path in labs().values())]
-    rows += [of_markdown(*other) for other in others]
+    rows.append(of_markdown("using.md", "docs", read("using.md")))
+    rows += [of_markdown(address, "a lab", path.read_text(encoding="utf-8"))
+             for address, _, path in labs().values()]
     lines = ",\n".join(json.dumps(row[:3], ensure_ascii=False)[:-1] + "".join(
         ",\n" + json.dumps(line, ensure_ascii=False) for line in row[3:]) + "]"
         for row in rows)

@@ -68,7 +68,7 @@ def weave(path, number=0):
 LINES = {
     "//@ figur attention": "unknown marker: //@ figur attention",
     "    //@ end": "//@ end without a //@ exercise before it",
-    "    //@ exercise lost": "exercise lost, which began in line .* has no //@ end yet",
+    "    //@ exercise lost": "exercise lost has no //@ end",
     "//@ exercise one\n//@ end\n//@ exercise one\n//@ end": "exercise one stands here again",
     "//@ figure": "unknown marker: //@ figure",
     "//prose": "prose begins with",
@@ -137,7 +137,6 @@ WRONG = [
     ("04-embedding", "</main>", "<pre><code>dx_i = 1</code></pre></main>", "dx_i = 1"),
     ("05-feed-forward", "</main>", '<pre><span id="L7"></span></pre></main>', "L7"),
     ("course", "</main>", "<p>::: tutorial</p></main>", "::: tutorial"),
-    ("07-encoder", "</main>", f"<p>{breaking.HIDDEN}</p></main>", "07-encoder.html"),
     ("lesson", "</main>", '<script src="https://a.b/c.js"></script></main>', "a.b/c.js"),
     ("06-residual", "<mo>∑</mo>", "<mo>⨊</mo>", "⨊"),
     ("11-training", 'stroke="none"|fill="none"', 'stroke="red"', "red"),

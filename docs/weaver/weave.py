@@ -18,7 +18,6 @@ nobody uses, a formula that cannot be set) stops it with a message.
 """
 
 import hashlib
-import re
 import sys
 
 from project import BUILD, DOCS, check_programs, fail, read
@@ -38,32 +37,26 @@ def sections_of(pages):
             for heading in headings_of(body_of(page))]
 
 
-def woven(book, anew=False, folder=DOCS, left_out=(), change=lambda name, page: page):
+def woven(book, anew=False, folder=DOCS):
     """{name: text} of every page and of the other files. A page that is up to date
-    stays as it is, unless all are to be made anew. Pages may be `left_out`: no other lists
-    them then, and the search finds nothing that stands elsewhere."""
+    stays as it is, unless all are to be made anew."""
     made = pages_of(book)
     names = [(START, "Start page"), *((name, title) for name, title, _ in made[1:]),
              ("terms", "Index of terms")]
 
-    def kept(rows, at=0):
-        return [row for row in rows if re.split("[.#]", row[at])[0] not in left_out]
-
     def weave(name, title, markdown):
-        return page_of(name, title, markdown, names if name in left_out else kept(names),
-                       book, not anew and folder)
+        return page_of(name, title, markdown, names, book, not anew and folder)
 
     pages = [(name, title, weave(name, title, markdown)) for name, title, markdown in made]
     terms = search.read_terms(read("source/terms.md"),
-                               search.places(book, sections_of(pages)))
-    pages = [(name, title, change(name, page)) for name, title, page in kept(pages)]
+                              search.places(book, sections_of(pages)))
     sections = [*sections_of(pages), ("terms", "", 1, "Index of terms", "")]
     bodies = [(name, title, body_of(page)) for name, title, page in pages]
     pages.append((*names[-1], weave(*names[-1], search.terms_page(book, terms))))
     return {**{f"{name}.html": page for name, _, page in pages},
-            "script.js": search.script(read("source/script.js"), kept(search.entries(
-                book, terms, sections, contract), 1)),
-            "texts.js": search.texts(bodies, alone=bool(left_out)),
+            "script.js": search.script(read("source/script.js"),
+                                       search.entries(book, terms, sections, contract)),
+            "texts.js": search.texts(bodies),
             "concept-test.gift": teaching.gift(book)}
 
 
