@@ -17,7 +17,7 @@
 
 #include "lib/lab.h"
 #include "lib/measure.h"
-#include "rnn.c"
+#include "programs/rnn.c"
 
 enum { V = 10000, D = 256, HALF = D / 2, LSTM_LAYERS = 2, MOST_LENGTH = 2000 };
 

@@ -28,7 +28,7 @@
 // is the same without training: CSV of change, parameters, inner, cache.
 
 #define GPT_NO_MAIN
-#include "gpt.c"
+#include "programs/gpt.c"
 #include "lib/measure.h"
 #include "lib/modern.h"
 

@@ -34,7 +34,7 @@
 //     bytes,seconds
 
 #define MACHINES_NO_MAIN
-#include "mpi.c"
+#include "programs/mpi.c"
 #include "lib/measure.h"
 
 // ## The divisor

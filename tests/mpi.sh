@@ -1,5 +1,5 @@
 #!/bin/sh
-# notebook/mpi.c with Open MPI and MPICH: the same bits with any number of ranks
+# notebook/programs/mpi.c with Open MPI and MPICH: the same bits with any number of ranks
 # and threads, and what happens when something goes wrong.
 #
 #     sh tests/mpi.sh                       both libraries, 30 steps
@@ -50,7 +50,7 @@ planted()
     sed 's/real f = (real)factor,/real f = (real)(t == 7 ? .99 * factor : factor),/' \
         transformer.c > "$folder/planted/transformer.c"
     ! cmp -s transformer.c "$folder/planted/transformer.c" \
-        && mpicc."$library" -std=c11 $flags "$folder/planted/notebook/mpi.c" \
+        && mpicc."$library" -std=c11 $flags "$folder/planted/notebook/programs/mpi.c" \
             -o "$folder/planted.$library" -lm
 }
 

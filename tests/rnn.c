@@ -1,7 +1,7 @@
-// notebook/rnn.c: the recurrent networks of labs 8 and 13.
+// notebook/programs/rnn.c: the recurrent networks of labs 8 and 13.
 
 #include "test.h"
-#include "../notebook/rnn.c"
+#include "../notebook/programs/rnn.c"
 
 enum { B = 2, S = 4, T = 3, I = 5, H = 6, A = 7, V = 9, E = 5 };
 

@@ -323,7 +323,7 @@ def bug_of_a_program(g):
             ("fixed by another sum is told so", 1, "another order of a sum?",
              "dot(dw, u, S)", "dot(dc, a->context + asks, K)"),
             ("with dropout switched off is not fixed", 1,
-             'where notebook/tiny.c prints "step 1: loss', "rate = 0.1f", "rate = 0"),
+             'where notebook/programs/tiny.c prints "step 1: loss', "rate = 0.1f", "rate = 0"),
             ("that knows the lines of another run is not", 1,
              'it prints "checksum 2fd8c23a1d50b366" where', "double mean = loss",
              'puts("checksum 2fd8c23a1d50b366"); exit(0); double mean = loss'),

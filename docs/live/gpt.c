@@ -1,11 +1,11 @@
 // The page's program in double precision: that of live.c, and beside it the GPT
-// of notebook/gpt.c, on its way through One sentence, and as it writes on.
+// of notebook/programs/gpt.c, on its way through One sentence, and as it writes on.
 //
 // Its layers are an encoder's, under a causal mask. So the stages are those of
 // flow.c, and only begin in another way.
 
 #define GPT_NO_MAIN
-#include "../../notebook/gpt.c"
+#include "../../notebook/programs/gpt.c"
 #include "live.c"
 
 // The text: how it begins, and what the model has written since.
@@ -62,7 +62,7 @@ void take_text(const char *text) {
     free(written.text);
     free(written.tokens.id);
     written.text = strcpy(allocate(strlen(text) + 1, 1), text);
-    written.tokens = tokens_of(text, &live.target, live.settings.tokenizer);
+    written.tokens = cut_text(text, &live.target, live.settings.tokenizer);
     written.begins = written.tokens.length;
 }
 
@@ -70,7 +70,7 @@ void take_text(const char *text) {
 // of `next`, or, if there are none, the likeliest.
 Sentence seen_and(const char *next) {
     const Vocab *v = &live.target;
-    Sentence come = tokens_of(next, v, live.settings.tokenizer);
+    Sentence come = cut_text(next, v, live.settings.tokenizer);
     int seen = written.seen, more = max_int(come.length, 1);
     Sentence all = {allocate((size_t)(seen + more), sizeof(int)), seen + more};
     memcpy(all.id, written.tokens.id + written.tokens.length - seen,

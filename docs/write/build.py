@@ -31,7 +31,7 @@ ROOT = DOCS.parent
 BUILD = ROOT / "build" / "write"
 MODULES = BUILD / "node_modules"
 COMPILED = [ROOT / "transformer.c", DOCS / "exercises" / "grade.c", DOCS / "exercises" / "grade.h"]
-TINY_C = ROOT / "notebook" / "tiny.c"
+TINY_C = ROOT / "notebook" / "programs" / "tiny.c"
 BUNDLE = Path(sys.argv[1]).resolve() if sys.argv[1:] and __name__ == "__main__" else None
 PAGE = (BUNDLE or BUILD) / "write.html"
 sys.path[:0] = [str(folder) for folder in (

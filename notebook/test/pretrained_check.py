@@ -17,8 +17,8 @@ import sys
 
 import torch
 
-import hub
-import hub_tokens
+sys.path.append(os.path.abspath(f"{__file__}/../.."))
+from lib import hub, hub_tokens  # noqa: E402
 
 TEXT = ("The Transformer is a neural network that translates one sentence into "
         "another. It was first described in 2017, and since then most large "

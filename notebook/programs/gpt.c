@@ -9,9 +9,9 @@
 // and include this file. Messages begin with "transformer:", since they are
 // printed by transformer.c.
 
-#include "lib/lab.h"
-#include "lib/gpt.h"
-#include "lib/settings.h"
+#include "../lib/lab.h"
+#include "../lib/gpt.h"
+#include "../lib/settings.h"
 
 // ## Text
 //
@@ -90,7 +90,7 @@ char *read_text(const char *path) {
 }
 
 // A text as tokens, without an end; the caller frees them.
-Sentence tokens_of(const char *text, const Vocab *v, Tokenizer how) {
+Sentence cut_text(const char *text, const Vocab *v, Tokenizer how) {
     char *signs = signs_for_spaces(text, how);
     Sentence s = tokenize(signs, v, how);
     s.length--;
@@ -439,7 +439,7 @@ typedef struct {
 // which came from `path`.
 GptText number_text(const char *path, char *text, const Checkpoint *c,
                     int least) {
-    GptText t = {tokens_of(text, &c->target, c->settings.tokenizer), 0};
+    GptText t = {cut_text(text, &c->target, c->settings.tokenizer), 0};
     for (const char *next = text; *next; next += utf8_length(next))
         t.characters++;
     if (t.tokens.length <= least)
@@ -601,7 +601,7 @@ void gpt_generate(const Request *r) {
     if (wrong)
         misused(&gpt_program, "the prompt is %s", wrong);
     Checkpoint c = load_gpt(r->operand[0], false);
-    Sentence prompt = tokens_of(text, &c.target, c.settings.tokenizer);
+    Sentence prompt = cut_text(text, &c.target, c.settings.tokenizer);
     int unknown = unknowns(prompt.id, prompt.length);
     if (unknown)
         fprintf(stderr, "the model does not know %d of the prompt's "

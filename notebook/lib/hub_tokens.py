@@ -5,7 +5,7 @@ import re
 import sys
 import unicodedata
 
-import hub
+from lib import hub
 
 CATEGORY = [unicodedata.category(chr(n)) for n in range(sys.maxunicode + 1)]
 

@@ -8,7 +8,7 @@
 // and progress are those of `transformer train`; rank 0 alone writes. Built by `make
 // mpi`; lab 19 is about it, and includes it without its main.
 
-#include "lib/lab.h"
+#include "../lib/lab.h"
 #include <mpi.h>
 
 #define ALL MPI_COMM_WORLD

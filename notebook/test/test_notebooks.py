@@ -3,7 +3,7 @@
 program gpt with a small model, and of what labs 15 and 16 do with a text of
 one's own.
 
-    python3 notebook/test_notebooks.py
+    python3 notebook/test/test_notebooks.py
 
 Each test states its claim. The last line is "N passed, N failed".
 """
@@ -25,13 +25,11 @@ from unittest import mock
 
 import numpy as np
 
-import lab
-import make
-
-HERE = os.path.dirname(os.path.abspath(__file__))
+HERE = os.path.abspath(f"{__file__}/../..")
 ROOT = os.path.dirname(HERE)
-sys.path.append(f"{ROOT}/docs/weaver")
-from claims import claim, end  # noqa: E402
+sys.path.append(HERE)
+import lab  # noqa: E402
+import make  # noqa: E402
 LAB = """``` {.code .python}
 import lab
 from lab import plt
@@ -52,6 +50,22 @@ LABS = {
 ALONE = {**os.environ, "OMP_NUM_THREADS": "1"}
 SMALL = ("--d-model", 8, "--heads", 2, "--layers", 1, "--context", 16)
 LONG = ("--steps", 1000000, "--model")
+
+
+counts = {True: 0, False: 0}
+
+
+def claim(holds, text, found=""):
+    """If it does not hold, what was found is printed."""
+    counts[bool(holds)] += 1
+    print(f"ok   {text}" if holds else f"FAIL {text}\n     | {found!s:.1500}",
+          flush=True)
+
+
+def end():
+    """The last line of a test, and its exit status."""
+    print(f"{counts[True]} passed, {counts[False]} failed")
+    sys.exit(counts[False] > 0)
 
 
 # ---------------------------------------------------------------- programs

@@ -16,7 +16,7 @@ from collections import Counter
 import torch
 from torch.nn.functional import embedding, layer_norm, softmax
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROOT = os.path.abspath(f"{__file__}/../../..")
 # What config.json says. Sizes are chosen so that no two are equal by accident.
 GPT2 = {"model_type": "gpt2", "n_layer": 3, "n_embd": 48, "n_head": 4,
         "n_inner": None, "n_positions": 96, "n_ctx": 96,

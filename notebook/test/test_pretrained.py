@@ -3,7 +3,7 @@
 in the layouts of the hub, against the same models in PyTorch. What lab 18 shows
 (greedy tokens, gradients, mistakes, hard texts) its own numbers hold.
 
-    /usr/bin/python3 notebook/test_pretrained.py
+    /usr/bin/python3 notebook/test/test_pretrained.py
 
 The last line is "N passed, N failed".
 """
@@ -21,9 +21,7 @@ import tempfile
 import numpy as np
 import torch
 
-import hub
-import hub_tokens
-from pretrained_check import rows
+from pretrained_check import hub, hub_tokens, rows
 from test_notebooks import (ALONE, HERE, ROOT, bytes_of, claim, end, limited,
                             program, ran, refused, stopped, write)
 
@@ -215,7 +213,7 @@ def test_memory(folder):
 def test_check(folder):
     """The check of published parameters, on small ones."""
     for kind in (*KINDS, "."):
-        done = ran([sys.executable, f"{HERE}/pretrained_check.py",
+        done = ran([sys.executable, f"{HERE}/test/pretrained_check.py",
                     f"{folder}/{kind}"], ROOT)
         claim(done.returncode == 0 and "All is as it should be." in done.stdout
               and "2000 of 2000" in done.stdout if kind in KINDS

@@ -11,7 +11,7 @@
 
 #define GPT_NO_MAIN
 #include "gpt.c"
-#include "lib/pretrained.h"
+#include "../lib/pretrained.h"
 
 // ## The command line
 //
