@@ -1,7 +1,7 @@
 // bytepairs.h, used by lab 18: the byte pairs of GPT-2, and what word pieces
 // share with them.
 //
-// Chapter 10 learns byte pairs from characters, within words. GPT-2 (Radford
+// Chapter 14 learns byte pairs from characters, within words. GPT-2 (Radford
 // and others, 2019) does the same with two differences. It begins with *bytes*,
 // so that nothing is ever unknown. And it cuts the text into pieces, inside
 // which pairs are joined, by a pattern:

@@ -1,7 +1,7 @@
 // hub.h, used by lab 18: models in the layout of the hub's checkpoints.
 //
 // A model is a folder. config.json says how large it is, and model.safetensors
-// holds its parameters. Chapter 14 reads files that it has written. These come
+// holds its parameters. Chapter 15 reads files that it has written. These come
 // from other programs: tensors in any order, names with a prefix or without
 // one, and tensors that are no parameters. What stays the same is the idea: the
 // list of tensors says what must be there, and whatever is missing, too much or
@@ -17,7 +17,7 @@
 
 // ## JSON
 //
-// Chapter 14 reads only the header that it has written itself, and compares
+// Chapter 15 reads only the header that it has written itself, and compares
 // text with text. The files of other programs say the same things in many ways,
 // so here is a parser. It keeps the text, undoes the escapes of strings in
 // place, and makes one small struct for each value:
@@ -518,7 +518,7 @@ void check_apart(const Hub *h) {
 
 // ## The numbers
 
-// Those of one tensor, straight into place: as in chapter 14, the bytes are
+// Those of one tensor, straight into place: as in chapter 15, the bytes are
 // replaced by the numbers from the last to the first, since a real is as large
 // as what is in the file, or larger.
 void read_floats(const Hub *h, int i) {
@@ -577,7 +577,7 @@ void write_hub_entry(FILE *file, const Tensor *t, size_t begin) {
 }
 
 // Writes all parameters, as the hub's readers want them. What was there is
-// replaced whole or stays (chapter 14).
+// replaced whole or stays (chapter 15).
 void save_parameters(const TensorList *l, const char *path) {
     check_numbers(l->values, l->count, path);
     NewFile n = new_file(path, &model_kind);

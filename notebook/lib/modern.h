@@ -793,9 +793,7 @@ Loss modern_gradient(Pass *pass, const ModernGpt *t, ModernGpt *g,
     pass->sentences = batch->sentences;
     Mat logits = modern_forward(pass, &saved, t, batch->input,
                                 batch->target_length);
-    Mat lse = arena_mat(pass->arena, logits.rows, 1);
-    Loss loss = loss_forward(lse, logits, batch->expected, 0, pass->arena);
-    loss_backward(logits, logits, lse, batch->expected, 0, loss.tokens);
+    Loss loss = loss_and_gradient(pass->arena, logits, batch->expected);
     modern_backward(pass, &saved, t, g, logits);
     return loss;
 }

@@ -1,5 +1,5 @@
 // settings.h, used by labs 16, 17 and 18: for programs that put numbers into the
-// settings of a checkpoint themselves. A file keeps texts (chapter 14), and this
+// settings of a checkpoint themselves. A file keeps texts (chapter 15), and this
 // makes them.
 
 #ifndef SETTINGS_H

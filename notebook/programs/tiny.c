@@ -373,7 +373,7 @@ void update(int t) { // clip, Adam
     }
 }
 
-// ---- Words and pairs --------------------------------------------- chapter 10
+// ---- Words and pairs --------------------------------------------- chapter 14
 typedef struct { char word[MOST][32]; int words; } Language; // sorted by bytes
 Language english = {{"<pad>", "<start>", "<end>", "<unknown>"}, FIRST};
 Language french = {{"<pad>", "<start>", "<end>", "<unknown>"}, FIRST};
