@@ -11,7 +11,6 @@
 
 #include "../lib/lab.h"
 #include "../lib/gpt.h"
-#include "../lib/settings.h"
 
 // ## Text
 //
@@ -190,6 +189,41 @@ Loss gpt_evaluate(const Transformer *t, Sentence text, Arena *arena) {
 // It is that of chapter 15, with other tensors: save_checkpoint writes whatever
 // the list names. The target's vocabulary is the only one; the source's holds
 // nothing but the special tokens.
+
+// The numbers in its settings are put there by this program; a file keeps texts,
+// and these two make them.
+
+// The value of an option as text, as it would be given; `to` needs 32 bytes.
+void value_text(char to[32], const Settings *s, const Option *o) {
+    const void *place = (const char *)s + o->offset;
+    const char *choice = o->choices;
+    if (o->type == INTEGER)
+        snprintf(to, 32, "%d", *(const int *)place);
+    else if (o->type == NUMBER) {
+        double value = *(const double *)place;
+        snprintf(to, 32, "%.15g", value);
+        if (strtod(to, NULL) != value) // 0.1 stays 0.1
+            snprintf(to, 32, "%.17g", value);
+    } else {
+        for (int n = *(const int *)place; n > 0; n--)
+            choice += strcspn(choice, "|") + 1;
+        snprintf(to, 32, "%.*s", (int)strcspn(choice, "|"), choice);
+    }
+}
+
+// Makes texts of all the numbers that a model keeps. The checkpoint owns them.
+void keep_values(Checkpoint *c) {
+    char (*text)[32] = allocate(OPTIONS, sizeof *text);
+    for (int i = 0; i < OPTIONS; i++)
+        if (options[i].in_model) {
+            value_text(text[i], &c->settings, &options[i]);
+            bool unset = !strcmp(options[i].name, "steps")
+                      && !strcmp(text[i], "0");
+            c->settings.text[i] = unset ? NULL : text[i];
+        }
+    free(c->header);
+    c->header = text[0];
+}
 
 // load_checkpoint, for a GPT that has something to say.
 Checkpoint load_gpt(const char *path, bool training) {
