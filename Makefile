@@ -5,12 +5,10 @@
 #   make run          train an English-French model and use it (about a minute)
 #   make same         train 300 steps: are they the numbers of the book?
 #   make test         the tests; need only a C compiler
-#   make check        of all checks those that your changes need (.ci/run)
 #   make doctor       what works on this machine, and what to install
 #   make clean        remove what was built; your models in out/ stay
 #
 #   make docs         weave the walkthrough: docs/*.html
-#   make examples     the examples of the walkthrough: build/examples
 #   make site         what belongs on the web: build/site
 #   make live         the page that trains in a browser: docs/live.html
 #   make write        the page that grades in a browser: build/site/write.html
@@ -25,9 +23,6 @@
 #   make watch        grade again whenever a file changes
 #   make break        a copy of transformer.c to break: exercises/broken.c
 #   make class        grade all of a folder: DIR=submissions CSV=marks.csv
-#   make bundle       for students: build/transformer-students.zip, no solutions
-#   make exam         an examination with its key: SEED=7; DIR=FOLDER grades it
-#   make oral         six questions about a student's code: SEED=7 SRC=mine.c
 #
 #   make notebooks    run and plot the labs of notebook/; N=3 for one
 #   make notebooks-check   do they give their numbers again? SHORT=1 in short
@@ -37,8 +32,8 @@
 #   make gradcheck    the largest gradient error of every tensor, as a table
 
 # The variables that may be set: make N=5 ..., and CC, CFLAGS.
-VARIABLES = PORTABLE N SRC JSON CSV FORCE SHOW STATUS STUDENT SHORT NAMES THREADS DIR \
-    SEED JOBS TAG NOTEBOOK_PYTHON MPICC GOMP_SPINCOUNT KMP_BLOCKTIME
+VARIABLES = PORTABLE N SRC JSON CSV FORCE SHOW STATUS SHORT NAMES THREADS DIR \
+    JOBS TAG NOTEBOOK_PYTHON MPICC
 
 # Another one would be ignored in silence.
 UNKNOWN := $(strip $(foreach v,$(filter-out $(VARIABLES) CC CFLAGS SHELL \
@@ -79,8 +74,8 @@ need = @command -v $(firstword $(1)) > /dev/null || { \
 
 all: transformer
 
-.PHONY: all help run test check doctor clean docs examples site live write release \
-    break class bundle exam oral notebooks notebooks-check mpi pretrained-check bench gradcheck FORCE
+.PHONY: all help run test doctor clean docs site live write release \
+    break class notebooks notebooks-check mpi pretrained-check bench gradcheck FORCE
 FORCE:
 
 help:
@@ -97,12 +92,6 @@ transformer: transformer.c build/flags
 	$(call need,$(CC),gcc)
 	@echo "building with: $(CC) $(CFLAGS)"
 	$(COMPILE) transformer.c -o $@ -lm
-
-# A thread that waits looks again and again for a moment, up to about half a
-# millisecond, and then sleeps: other programs may need the cores. GCC's library
-# counts how often it looks, clang's counts milliseconds.
-export GOMP_SPINCOUNT ?= 10000
-export KMP_BLOCKTIME ?= 1
 
 run: transformer
 	@mkdir -p out
@@ -122,9 +111,6 @@ same: build/docs/transformer
 
 test: transformer
 	@CC='$(CC)' CFLAGS='$(CFLAGS)' sh tests/run.sh
-
-check:
-	@.ci/run --changed
 
 doctor:
 	@CC='$(CC)' sh tests/doctor.sh
@@ -147,8 +133,6 @@ gradcheck: build/gradcheck
 
 bench: build/bench
 	build/bench $(if $(THREADS),--threads $(THREADS)) $(NAMES)
-
-examples: build/examples
 
 # ---------------------------------------------------------------- docs
 
@@ -202,7 +186,7 @@ EXERCISES = exercises exercise grade hint solution reset watch
 .PHONY: $(EXERCISES)
 $(EXERCISES):
 	$(call need,python3,python3)
-	@python3 docs/exercises/tool.py $@ $(foreach v,N SRC JSON FORCE SHOW STUDENT,\
+	@python3 docs/exercises/tool.py $@ $(foreach v,N SRC JSON FORCE SHOW,\
 	    $(if $($v),'$v=$($v)')) $(if $(STATUS),,|| [ $$? = 1 ])
 
 break:
@@ -211,23 +195,7 @@ break:
 
 class:
 	$(call need,python3,python3)
-	@python3 docs/exercises/class.py '$(DIR)' '$(CSV)' '$(N)' $(STUDENT)
-
-bundle: build/docs/transformer build/docs/build/examples
-	$(call need,npm,npm)
-	$(call need,node,nodejs)
-	$(call need,pandoc,pandoc)
-	ln -sfn ../../data build/docs/data
-	@python3 docs/exercises/bundle.py
-
-exam:
-	$(call need,pandoc,pandoc)
-	@python3 docs/exercises/exam.py $(SEED) $(if $(DIR),'$(DIR)') \
-	    $(if $(STATUS),,|| [ $$? = 1 ])
-
-oral:
-	$(call need,pandoc,pandoc)
-	@python3 docs/exercises/oral.py $(SEED) $(if $(SRC),'$(SRC)')
+	@python3 docs/exercises/class.py '$(DIR)' '$(CSV)' '$(N)'
 
 # ---------------------------------------------------------------- notebooks
 

@@ -1,226 +1,123 @@
-# What .ci/run and .ci/long share. Each names its parts in a table, PARTS:
+# What .ci/run and .ci/long share. Each has a table of its parts, PARTS,
 #
-#     name | the tools of tests/tools.sh that it needs | beginnings of paths
+#     name | the tools of tests/tools.sh that it needs
+#          | a command that must succeed
+#          + one that counts as tests/checks.sh does
 #
-# (a change of a file with such a path is checked by this part: --changed)
-# and has a function for each, part_NAME, which counts with tests/checks.sh. It
-# then says: parts "$@". Parts run side by side, each in a copy of the project of
-# its own. What they print goes to build/ci/NAME.log, and is shown when the part
-# has come to its end.
+# and says: parts "$@". Parts run side by side, each in a copy of the project of its own;
+# what they print goes to build/ci/NAME.log, and what failed is shown at their end.
 #
 # shellcheck shell=sh disable=SC2034,SC2046,SC2086
 
-AT_ONCE=2      # parts
-LONGEST=7200   # seconds: nothing may hang; long sets another one
-export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
+export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive CI=true
 export OMP_WAIT_POLICY=passive # waiting threads sleep: others may need the cores
 unset CC CFLAGS MAKEFLAGS MAKEOVERRIDES TRANSFORMER
 . tests/checks.sh
 . tests/tools.sh
 ci=${CI_FOLDER:-$PWD/build/ci} # logs and tables, also those of the copies
 export CI_FOLDER="$ci"
+AT_ONCE=2 # parts
+python=/usr/bin/python3 # Debian's modules belong to it
 
 SANITIZE="clang -std=c11 -O1 -g -fsanitize=address,undefined
           -fno-sanitize-recover=all -fno-omit-frame-pointer"
-
-# finds MESSAGE compile...: what is planted in the program on the standard input
-# is found, with this message, when it has been compiled and runs
-finds()
-{
-    message=$1
-    shift
-    cat > build/planted.c
-    "$@" build/planted.c -o build/planted || return
-    ! $fixed build/planted 2> build/planted.log && grep "$message" build/planted.log
-}
-
-# tiny_in_wasm STEPS
-tiny_in_wasm()
-{
-    counted "tests/tiny.sh in WebAssembly" env HOST=gcc STEPS="$1" \
-        CC="clang --target=wasm32-wasi --sysroot=/usr" \
-        RUN="node --no-warnings tests/wasi.mjs" sh tests/tiny.sh
-}
-
-# macOS has no timeout.
-command -v timeout > /dev/null || timeout()
-{
-    [ "$1" != --foreground ] || shift
-    shift
-    "$@"
-}
-
 # clang 14's sanitizers do not run where addresses are too random.
 fixed=
 setarch -R true 2> /dev/null && fixed="setarch -R"
+export WATCHER="$fixed" # of tests/run.sh, where something is WATCHED
 
-# names: of all parts, in the order in which they are begun: long ones first
-names()
+# finds MESSAGE STATEMENT compile...: what looks for mistakes is at work: a program with
+# this statement is stopped, with this message
+finds()
 {
-    echo "$PARTS" | sed -n 's/^\([a-z]*\) *|.*/\1/p'
+    message=$1
+    cat > build/planted.c << END
+#include <stdlib.h>
+int main(void) { volatile char *p = malloc(2); volatile int most = 2147483647; $2 }
+END
+    shift 2
+    "$@" build/planted.c -o build/planted \
+        && ! $fixed build/planted 2> build/planted.log && grep "$message" build/planted.log
 }
 
-# column NUMBER PART
-column()
+wasm() # STEPS: tiny.c in WebAssembly
 {
-    echo "$PARTS" | awk -F '|' -v n="$1" -v name="$2" '$1 ~ "^" name " *$" { print $n }'
+    env HOST=gcc STEPS="$1" CC="clang --target=wasm32-wasi --sysroot=/usr" \
+        RUN="node --no-warnings tests/wasi.mjs" sh tests/tiny.sh
 }
 
-# lacking PART: the tools that it needs and that are not here
+names() # in the order in which they are begun: long ones first
+{
+    echo "$PARTS" | awk '/^[a-z]/ { print $1 }'
+}
+
+# lacking PART...: the tools that they need and that are not here
 lacking()
 {
-    for tool in $(column 2 "$1"); do
+    for part in "$@"; do
+        echo "$PARTS" | sed -n "s/^$part *|//p" | xargs -n 1
+    done | sort -u | while read -r tool; do
         has "$tool" || echo "$tool"
     done
 }
 
-# The lines of transformer.c that are no prose; markers stay.
-without_prose()
+install() # TOOL...
 {
-    grep -vE '^//([^@]|$)'
+    apt-get -qq -o DPkg::Lock::Timeout=300 update && apt-get -qq -y \
+        -o DPkg::Lock::Timeout=300 install --no-install-recommends $(packages "$@")
 }
 
-# changed: the parts that check what is not in origin/main, committed or not. A change
-# of nothing but prose in transformer.c has the path "prose".
-changed()
+one() # PART, here
 {
-    base=$(git merge-base HEAD origin/main 2> /dev/null || echo HEAD)
-    files=$(git diff --name-only "$base" && git ls-files -o --exclude-standard) || {
-        echo "what has changed Git should say, which fails here" >&2
-        return 1
-    }
-    [ "$files" ] || {
-        echo "nothing has changed since $base" >&2
-        return 1
-    }
-    [ "$(git show "$base:transformer.c" | without_prose)" != "$(without_prose \
-        < transformer.c)" ] || files=$(echo "$files" | sed 's/^transformer\.c$/prose/')
-    for part in $(names); do
-        for path in $(column 3 "$part"); do
-            echo "$files" | grep -q "^$path" && echo "$part" && break
-        done
-    done
-}
-
-# install TOOL...: from Debian
-install()
-{
-    [ "$(id -u)" = 0 ] || {
-        echo "not installed, which root may do: $(packages "$@" | paste -sd ' ' -)"
-        return 1
-    }
-    apt-get -qq -o DPkg::Lock::Timeout=300 update \
-        && apt-get -qq -y -o DPkg::Lock::Timeout=300 install \
-            --no-install-recommends $(packages "$@")
-}
-
-# one PART: in this copy of the project
-one()
-{
-    log=$PWD/build/check.log
-    "part_$1"
-    times > build/times
+    echo "$PARTS" | awk -v part="$1" '/^[a-z]/ { on = $1 == part; next } on && NF' > build/commands
+    while read -r kind command <&3; do
+        [ "$kind" = + ] && kind=counted || kind=check
+        eval "$kind \"\$command\" $command" < /dev/null
+    done 3< build/commands
     totals
 }
 
-# copied PART: does it in a copy, and writes build/ci/PART.row
-copied()
+copied() # PART: in a copy; its counts go to build/ci/PART.row
 {
-    rm -rf "${ci:?}/$1"
-    mkdir -p "$ci/$1"
-    tar --exclude=./build --exclude=./out --exclude=./exercises \
-        --exclude=./.git --exclude=./transformer -cf - . \
-        | tar -xf - -C "$ci/$1" || return
+    log=$ci/$1.log
     began=$(date +%s)
-    (cd "$ci/$1" && mkdir build \
-        && timeout --foreground $LONGEST "$program" --one "$1") \
-        > "$ci/$1.log" 2>&1
-    ended=$(date +%s)
-    counts=$(tail -n 1 "$ci/$1.log" | grep '^[0-9]* passed, [0-9]* failed$') || {
-        echo "FAIL part $1 did not come to its end" >> "$ci/$1.log"
-        counts="0 passed, 1 failed"
-    }
-    cat "$ci/$1/build/times" /dev/null 2> /dev/null | awk -v name="$1" \
-        -v counts="$counts" -v seconds=$((ended - began)) '
-        NR == 2 { split($1 "m" $2, t, /[ms]+/) }
-        END {
-            split(counts, n, " ")
-            printf "%s,%d,%d,%d:%02d,%.2f\n", name, n[1], n[3], seconds / 60,
-                seconds % 60, t[1] + t[2] / 60 + t[3] + t[4] / 60
-        }' > "$ci/$1.row"
-    echo "--- $1"
-    cat "$ci/$1.log"
-    grep -q '^[a-z]*,[1-9][0-9]*,0,' "$ci/$1.row" && rm -rf "${ci:?}/$1"
-    return 0
+    mkdir -p "$ci/$1"
+    tar --exclude=./build --exclude=./out --exclude=./exercises --exclude=./.git \
+        --exclude=./transformer -cf - . | tar -xf - -C "$ci/$1" || return
+    cd "$ci/$1" && mkdir build || return
+    counted "$1" timeout --foreground $LONGEST "$program" --one "$1" > build/shown 2>&1
+    cat build/shown
+    took=$(($(date +%s) - began))
+    printf '%s\t%d\t%d\t%d:%02d\n' "$1" $passed $failed $((took / 60)) $((took % 60)) \
+        > "$ci/$1.row"
+    [ $failed != 0 ] || rm -rf "${ci:?}/$1"
 }
 
-# chosen NAME...: all parts if there is none; unknown ones are refused
-chosen()
-{
-    [ $# -gt 0 ] || set -- $(names)
-    for part in "$@"; do
-        names | grep -qxF -e "$part" || {
-            echo "there is no part $part; there are: $(names | paste -sd ' ' -)" >&2
-            return 2
-        }
-    done
-    names | while read -r part; do
-        case " $* " in *" $part "*) echo "$part" ;; esac
-    done
-}
-
-# installed PART...: those that can be done here; the others are named
-installed()
-{
-    for part in "$@"; do
-        tools=$(lacking "$part")
-        if [ -z "$tools" ]; then
-            echo "$part"
-        else
-            echo "left out: $part, for want of" $tools >&2
-        fi
-    done
-}
-
-# parts [--installed | --changed] [PART...]
-parts()
+parts() # [PART...]: all if none is named
 {
     program=.ci/$(basename "$0")
     case ${1:-} in
-    --one) one "$2"; exit ;;
-    --copied) copied "$2"; exit ;;
-    --installed | --changed)
-        [ "$1" = --installed ] && shift || set -- $(changed)
-        [ $# -gt 0 ] || exit 1
-        list=$(chosen "$@") || exit
-        list=$(installed $list)
-        [ -n "$list" ] || exit 1 ;;
-    *)
-        list=$(chosen "$@") || exit
-        CI=true
-        export CI ;;
+    --one | --copied) "${1#--}" "$2"; exit ;;
     esac
-    echo "parts:" $list
+    [ $# -gt 0 ] || set -- $(names)
+    ! unknown=$(printf '%s\n' "$@" | grep -vxF -e "$(names)") || {
+        echo "there is no part" $unknown"; there are:" $(names) >&2
+        exit 2
+    }
+    [ $# -gt 1 ] || AT_ONCE=1
+    JOBS=$((($(at_once) + AT_ONCE - 1) / AT_ONCE))
+    export JOBS
     rm -rf "$ci"
     mkdir -p "$ci"
-    tools=$(for part in $list; do lacking "$part"; done | sort -u)
+    tools=$(lacking "$@")
     [ -z "$tools" ] || check "installed: $(echo $tools)" install $tools
-    begun=$(date +%s)
-    [ "$(echo "$list" | wc -l)" -gt 1 ] || AT_ONCE=1
-    JOBS=$(($(at_once) / AT_ONCE))
-    [ $JOBS -gt 0 ] || JOBS=1
-    export JOBS
     # In the foreground, so that Ctrl-C reaches whatever runs.
-    echo "$list" | xargs -n 1 -P $AT_ONCE "$program" --copied
-    echo "part,passed,failed,minutes,processor minutes" > "$ci/parts.csv"
-    for part in $list; do
-        cat "$ci/$part.row" || echo "$part,0,1,,"
-    done >> "$ci/parts.csv"
-    passed=$((passed + $(awk -F , '{ n += $2 } END { print n }' "$ci/parts.csv")))
-    failed=$((failed + $(awk -F , '{ n += $3 } END { print n }' "$ci/parts.csv")))
-    echo "--- all"
-    tr , '\t' < "$ci/parts.csv"
-    begun=$(($(date +%s) - begun))
-    printf 'minutes %d:%02d\n' $((begun / 60)) $((begun % 60))
+    names | grep -xF -e "$(printf '%s\n' "$@")" | xargs -n 1 -P $AT_ONCE "$program" --copied
+    echo "part, passed, failed, minutes:"
+    for part in "$@"; do
+        cat "$ci/$part.row" || printf '%s\t0\t1\n' "$part"
+    done | tee "$ci/parts.tsv"
+    passed=$((passed + $(awk '{ n += $2 } END { print n }' "$ci/parts.tsv")))
+    failed=$((failed + $(awk '{ n += $3 } END { print n }' "$ci/parts.tsv")))
     totals
 }

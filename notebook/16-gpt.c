@@ -90,7 +90,7 @@ void next_lab(char **argument) {
     Pass pass = {.arena = &arena, .config = &c.trainer.model->config,
                  .sentences = 1};
     Sampling how = {atof(argument[2]), atoi(argument[3]), atof(argument[4])};
-    Sentence prompt = cut_text(argument[1], &c.target, c.settings.tokenizer);
+    Sentence prompt = tokens_in_text(argument[1], &c.target, c.settings.tokenizer);
     Candidate *candidate = allocate((size_t)c.target.count, sizeof *candidate);
     Cache cache = gpt_cache(&arena, c.trainer.model, 1);
     int done = 0;

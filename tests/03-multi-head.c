@@ -48,22 +48,14 @@ void test_column_sums(void) {
 typedef struct {
     Config config;
     MultiHead w;
-    Mat x, y, upstream;
+    Mat x, memory, upstream;
     Mask mask;
     double rate;
 } Case;
 
-// The sizes of attention: width, heads, and heads that have keys and values of
-// their own, the rest of which share those of a neighbour.
-typedef struct {
-    int width, heads, groups;
-} Sizes;
-
-const Sizes usual = {D, H, H};
-
 Mat forward(Case *c, Pass *pass, MultiHeadSaved *s) {
     *pass = pass_dropping(&c->config, c->rate, 5, B);
-    return multi_head_forward(pass, s, &c->w, c->x, c->y, c->mask);
+    return multi_head_forward(pass, s, &c->w, c->x, c->memory, c->mask);
 }
 
 loss_number loss(void *context) {
@@ -74,34 +66,22 @@ loss_number loss(void *context) {
 }
 
 // With t queries and s keys; s = 0: self-attention.
-Case new_case(Sizes size, int t, int s, Mask mask, double rate) {
-    int width = size.width, narrow = width / size.heads * size.groups;
-    Case c = {.config = {.d_model = width, .heads = size.heads}, .mask = mask,
-              .rate = rate};
-    c.w = (MultiHead){.query = random_linear(width, width),
-                      .key = random_linear(width, narrow),
-                      .value = random_linear(width, narrow),
-                      .output = random_linear(width, width)};
-    c.x = random_mat(B * t, width);
-    c.y = s ? random_mat(B * s, width) : c.x;
-    c.upstream = random_mat(B * t, width);
+Case new_case(int t, int s, Mask mask, double rate) {
+    Case c = {.config = {.d_model = D, .heads = H}, .mask = mask, .rate = rate};
+    c.w = (MultiHead){.query = random_linear(D, D), .key = random_linear(D, D),
+                      .value = random_linear(D, D), .output = random_linear(D, D)};
+    c.x = random_mat(B * t, D);
+    c.memory = s ? random_mat(B * s, D) : c.x;
+    c.upstream = random_mat(B * t, D);
     return c;
 }
 
-MultiHead prefilled_like(const MultiHead *w) {
-    int width = w->query.weight.cols, narrow = w->key.weight.cols;
-    return (MultiHead){filled_linear(width, width, PREFILL),
-                       filled_linear(width, narrow, PREFILL),
-                       filled_linear(width, narrow, PREFILL),
-                       filled_linear(width, width, PREFILL)};
-}
-
-// Claims that dx, dy and dw are the gradients of the case; dx is dy if it is
+// Claims that dx, dmemory and dw are the gradients of the case; dx is dmemory if it is
 // self-attention.
-void claim_gradients(Case *c, Mat dx, Mat dy, MultiHead *dw, const char *name) {
+void claim_gradients(Case *c, Mat dx, Mat dmemory, MultiHead *dw, const char *name) {
     CLAIM_GRADIENT(loss, c, c->x, dx, "%s: dx", name);
-    if (dy.at != dx.at)
-        CLAIM_GRADIENT(loss, c, c->y, dy, "%s: dy", name);
+    if (dmemory.at != dx.at)
+        CLAIM_GRADIENT(loss, c, c->memory, dmemory, "%s: dmemory", name);
     Linear *w[] = {&c->w.query, &c->w.key, &c->w.value, &c->w.output};
     Linear *g[] = {&dw->query, &dw->key, &dw->value, &dw->output};
     const char *part[] = {"query", "key", "value", "output"};
@@ -109,27 +89,26 @@ void claim_gradients(Case *c, Mat dx, Mat dy, MultiHead *dw, const char *name) {
         claim_linear(loss, c, w[i], g[i], name, part[i]);
 }
 
-void check_gradient(Sizes size, int t, int keys, Mask mask, double rate,
-                    const char *name) {
-    int width = size.width;
-    Case c = new_case(size, t, keys, mask, rate);
+void check_gradient(int t, int keys, Mask mask, double rate, const char *name) {
+    Case c = new_case(t, keys, mask, rate);
     Pass pass;
     MultiHeadSaved s;
     forward(&c, &pass, &s);
     CLAIM((s.dropped.at == s.weights.at) == (rate == 0),
           "%s: the weights are saved twice only with dropout", name);
-    CLAIM(s.weights.rows == B * size.heads * t
+    CLAIM(s.weights.rows == B * H * t
           && s.weights.cols == (keys ? keys : t)
           && s.dropped.rows == s.weights.rows,
           "%s: a row of weights for each query of each head", name);
-    MultiHead dw = prefilled_like(&c.w);
-    Mat dx = filled_mat(B * t, width, PREFILL);
-    Mat dy = keys ? filled_mat(B * keys, width, PREFILL) : dx;
+    MultiHead dw = {filled_linear(D, D, PREFILL), filled_linear(D, D, PREFILL),
+                    filled_linear(D, D, PREFILL), filled_linear(D, D, PREFILL)};
+    Mat dx = filled_mat(B * t, D, PREFILL);
+    Mat dmemory = keys ? filled_mat(B * keys, D, PREFILL) : dx;
     size_t used = room.used;
-    MultiHeadSaved d = {.x = dx, .y = dy};
+    MultiHeadSaved d = {.x = dx, .memory = dmemory};
     multi_head_backward(&pass, &d, &s, &c.w, &dw, c.upstream);
     CLAIM(room.used == used, "%s: scratch memory is given back", name);
-    claim_gradients(&c, dx, dy, &dw, name);
+    claim_gradients(&c, dx, dmemory, &dw, name);
     double most = 0;
     for (int j = 0; j < dw.key.bias.cols; j++)
         most = fmax(most, fabs(dw.key.bias.at[j] - PREFILL));
@@ -138,60 +117,58 @@ void check_gradient(Sizes size, int t, int keys, Mask mask, double rate,
 }
 
 // The paper's own form: H projections of their own, H attentions, side by side,
-// then the output projection. Heads of a group have the same keys and values.
-void test_against_paper(Sizes size, const char *what) {
-    Case c = new_case(size, T, S, (Mask){0}, 0);
+// then the output projection.
+void test_against_paper(void) {
+    Case c = new_case(T, S, (Mask){0}, 0);
     Pass pass;
     MultiHeadSaved s;
     Mat out = forward(&c, &pass, &s);
-    Mat concat = arena_mat(&room, B * T, size.width);
-    int K = size.width / size.heads;
+    Mat concat = arena_mat(&room, B * T, D);
+    int K = D / H;
     for (int b = 0; b < B; b++)
-        for (int h = 0; h < size.heads; h++) {
+        for (int h = 0; h < H; h++) {
             Head a = {.out = head(concat, b, T, h, K),
                       .scale = 1 / REAL(sqrt)((real)K)};
             a.weights = a.dropped = arena_mat(&room, T, S);
             Linear *from[] = {&c.w.query, &c.w.key, &c.w.value};
             Mat *to[] = {&a.q, &a.k, &a.v};
-            int group = h * size.groups / size.heads;
             for (int i = 0; i < 3; i++) {
-                int band = i == 0 ? h : group;
-                Linear own = {slice_cols(from[i]->weight, band * K, K),
-                              slice_cols(from[i]->bias, band * K, K)};
+                Linear own = {slice_cols(from[i]->weight, h * K, K),
+                              slice_cols(from[i]->bias, h * K, K)};
                 Mat in = i == 0 ? slice_rows(c.x, b * T, T)
-                                : slice_rows(c.y, b * S, S);
+                                : slice_rows(c.memory, b * S, S);
                 *to[i] = linear_forward(&pass, &own, in);
             }
             attention_forward(a, (Mask){0});
         }
     Mat expected = linear_forward(&pass, &c.w.output, concat);
-    CLAIM(largest_error(out, expected) < 1e-10, "%s", what);
+    CLAIM(largest_error(out, expected) < 1e-10,
+          "heads as bands of columns are the paper's separate heads");
 }
 
 // One new position after the other, each compared with the keys that are in the
 // cache, gives what all positions at once give under a causal mask.
-void test_steps(Sizes size, const char *what) {
+void test_steps(void) {
     unsigned char causal[T * T] = {1, 0, 0, 1, 1, 0, 1, 1, 1};
-    Case c = new_case(size, T, 0, (Mask){causal, 0, T}, 0);
+    Case c = new_case(T, 0, (Mask){causal, 0, T}, 0);
     Pass pass;
     MultiHeadSaved s;
     Mat whole = forward(&c, &pass, &s);
     MultiHeadSaved cache = empty_cache(&room, &c.w, B * T);
     double worst = 0;
     for (int t = 0; t < T; t++) {
-        Mat x = {row(c.x, t), B, size.width, T * c.x.row_stride, 1};
+        Mat x = {row(c.x, t), B, D, T * c.x.row_stride, 1};
         extend_cache(&pass, &cache, &c.w, x, t);
         Mat out = attend(&pass, &cache, &c.w, x, t + 1, (Mask){0});
-        Mat expected = {row(whole, t), B, size.width, T * whole.row_stride, 1};
+        Mat expected = {row(whole, t), B, D, T * whole.row_stride, 1};
         worst = fmax(worst, largest_error(out, expected));
     }
-    CLAIM(worst < 1e-10 && cache.k.cols == s.k.cols,
-          "%s: step by step, with a cache, the results are the same: %.1e",
-          what, worst);
+    CLAIM(worst < 1e-10,
+          "step by step, with a cache, the results are the same: %.1e", worst);
 }
 
 void test_noise(void) {
-    Case c = new_case(usual, T, S, (Mask){0}, 0.5);
+    Case c = new_case(T, S, (Mask){0}, 0.5);
     Pass pass;
     MultiHeadSaved s;
     forward(&c, &pass, &s);
@@ -203,7 +180,7 @@ void test_noise(void) {
 
 // The weights of every head are dropped, and neither the context nor the result.
 void test_dropout(void) {
-    Case c = new_case(usual, T, S, (Mask){0}, 0.5), without = c;
+    Case c = new_case(T, S, (Mask){0}, 0.5), without = c;
     without.rate = 0;
     Pass pass;
     MultiHeadSaved s;
@@ -249,7 +226,7 @@ void test_by_hand(const char *name, int n) {
     CLAIM(largest_error(slice_rows(s.weights, 0, 2), mat(weights, 2, 2)) < 1e-6,
           "%s: the weights of head 0 are 1/2 1/2, 1/%d %d/%d", name, n + 1, n, n + 1);
     Mat dx = filled_mat(2, 2, 0);
-    MultiHeadSaved d = {.x = dx, .y = dx};
+    MultiHeadSaved d = {.x = dx, .memory = dx};
     multi_head_backward(&pass, &d, &s, &w, &dw, mat(dout, 2, 2));
     real merged[4] = {-N * unit + (N + 1), 0, N * unit + N * unit + N * (N + 1), 0};
     CLAIM(largest_error(dx, mat(merged, 2, 2)) < 1e-6,
@@ -288,28 +265,18 @@ int main(void) {
     test_by_hand("blanks", 4);
     test_noise();
     test_dropout();
-    test_against_paper(usual, "heads as bands of columns are the paper's "
-                       "separate heads");
-    test_steps(usual, "as many keys as heads");
+    test_against_paper();
+    test_steps();
     unsigned char cross[B * S] = {1, 1, 0, 1, 1, 0, 0, 0};
     unsigned char causal[T * T] = {1, 0, 0, 1, 1, 0, 1, 1, 1};
     Mask padded = {cross, S, 0}, no_future = {causal, 0, T}, none = {0};
-    check_gradient(usual, T, S, padded, 0, "cross-attention, padded");
-    check_gradient(usual, T, S, padded, 0.3, "cross-attention, dropout");
-    check_gradient(usual, 1, S, padded, 0, "cross-attention of one query");
-    check_gradient(usual, S, T, none, 0, "cross-attention to fewer keys");
-    check_gradient(usual, S, T, none, 0.3, "fewer keys, dropout");
-    check_gradient(usual, T, 0, no_future, 0, "causal self-attention");
-    check_gradient(usual, T, 0, no_future, 0.3, "self-attention, dropout");
-    const Sizes grouped = {12, 4, 2}, shared = {12, 4, 1};
-    test_against_paper(grouped, "four heads may share two sets of keys");
-    test_against_paper(shared, "or a single one");
-    test_steps(grouped, "grouped queries");
-    test_steps(shared, "keys for all");
-    check_gradient(grouped, T, S, padded, 0, "grouped queries, padded");
-    check_gradient(grouped, T, 0, no_future, 0.3, "grouped queries, dropout");
-    check_gradient(shared, T, S, padded, 0.2, "keys for all, dropout");
-    check_gradient(shared, T, 0, no_future, 0, "keys for all, causal");
+    check_gradient(T, S, padded, 0, "cross-attention, padded");
+    check_gradient(T, S, padded, 0.3, "cross-attention, dropout");
+    check_gradient(1, S, padded, 0, "cross-attention of one query");
+    check_gradient(S, T, none, 0, "cross-attention to fewer keys");
+    check_gradient(S, T, none, 0.3, "fewer keys, dropout");
+    check_gradient(T, 0, no_future, 0, "causal self-attention");
+    check_gradient(T, 0, no_future, 0.3, "self-attention, dropout");
     arena_free(&room);
     return claims_end();
 }

@@ -207,10 +207,8 @@ void test_large_batch(void) {
     const int most = INT_MAX / 1024 / 2, index[2] = {0, 1};
     int end = END, length = 0;
     Sentence s[2] = {{&end, 1}, {allocate((size_t)most, sizeof(int)), most}};
-    Arena arena = {.sentences = 5, .tokens = 7}; // of the batch before
+    Arena arena = {0};
     int *ids = pack(&arena, s, index, 2, &length);
-    CLAIM(arena.sentences == 2 && arena.tokens == most,
-          "the arena knows the batch at work");
     CLAIM(length == most && ids[0] == END && ids[1] == PAD,
           "a batch may have %d places", 2 * most);
     length = 99;
@@ -220,8 +218,8 @@ void test_large_batch(void) {
     arena_free(&arena);
     s[1].length++;
     CLAIM_FAILS("and no more",
-                "a batch of 2 sentences of up to 1048576 tokens is too large; "
-                "try a smaller --batch", pack(&arena, s, index, 2, &length));
+                "a batch of 2 sentences of up to 1048576 tokens is too large",
+                pack(&arena, s, index, 2, &length));
     free(s[1].id);
 }
 

@@ -80,6 +80,7 @@ Vocab vocab_of(const char *const *word, int count) {
     Vocab v = vocab_new();
     for (int i = 0; i < count; i++)
         vocab_append(&v, word[i], (int)strlen(word[i]));
+    vocab_sort(&v);
     return v;
 }
 

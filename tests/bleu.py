@@ -8,17 +8,17 @@ Trains a few small models, stops them long before they are perfect, and holds wh
 `transformer translate` prints. Sentences of one word and of many are among them.
 """
 
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from nltk.translate.bleu_score import corpus_bleu
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.append(str(ROOT / "docs" / "weaver"))
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "tests" / "lib"))
 
-from claims import claim, end  # noqa: E402
+from command import run  # noqa: E402
+from harness import claim, end  # noqa: E402
 
 SMALL = "--layers 1 --d-model 32 --threads 1".split()
 MODELS = [  # name, data, steps, options
@@ -29,21 +29,13 @@ MODELS = [  # name, data, steps, options
 ]
 
 
-def run(program, *arguments, text=""):
-    ended = subprocess.run([program, *map(str, arguments)], input=text, text=True,
-                           capture_output=True)
-    if ended.returncode:
-        sys.exit(f"{' '.join(map(str, arguments))}: {ended.stderr}")
-    return ended.stdout
-
-
 def words_of(sentence):
     """Words and punctuation marks, as the program cuts them."""
-    return sentence.translate({ord(c): f" {c} " for c in '.,!?;:"()'}).split()
+    return sentence.translate({ord(c): f" {c} " for c in '.,!?;:"()¿¡«»“”…。、'}).split()
 
 
 def measured(program, model, pairs, options):
-    lines = run(program, "evaluate", model, pairs, *options).splitlines()
+    lines = run(program, "evaluate", model, pairs, *options).out.splitlines()
     values = dict(line.split() for line in lines)
     return float(values["bleu"]), float(values["exact_match"])
 
@@ -52,7 +44,7 @@ def counted_again(program, model, pairs, options):
     source, target = zip(*(line.split("\t")[:2]
                            for line in pairs.read_text().splitlines()))
     said = run(program, "translate", model, *options,
-               text="\n".join(source) + "\n").splitlines()
+               given="\n".join(source) + "\n").out.splitlines()
     said, target = [s.split() for s in said], [words_of(t) for t in target]
     exact = 100 * sum(s == t for s, t in zip(said, target)) / len(said)
     return 100 * corpus_bleu([[t] for t in target], said), exact

@@ -46,7 +46,7 @@ safe()
     rm -f $folder/unsafe*
     $CC -std=c11 -O1 "$1" transformer.c -o $folder/unsafe -lm || return
     $folder/unsafe train data/reverse.valid.tsv --steps 1 --log $folder/unsafe.csv \
-        --model $folder/unsafe.st 2> $folder/fast
+        --model $folder/unsafe.safetensors 2> $folder/fast
     grep 'computes wrongly' $folder/fast || grep "^1,train,3.55" $folder/unsafe.csv
 }
 

@@ -98,7 +98,14 @@ listed()
         *) names=$(echo "$names" | grep -w -e "$word") ;;
         esac
     done
-    echo "$names" | awk 'NF { print $1 }'
+    echo "$names" | awk 'NF { sub(/.*\//, "", $1); sub(/\..*/, "", $1); print $1 }'
+}
+
+# source_of NAME: its file, as tests/list has it
+source_of()
+{
+    grep -v '^#' tests/list | awk -v name="$1" '{ n = $1; sub(/.*\//, "", n); sub(/\..*/, "", n) }
+        n == name { print $1 }' | grep . || echo "$1 is not in tests/list" >&2
 }
 
 # room FOLDER: a fresh folder that looks to a test program like the root of the

@@ -165,6 +165,8 @@ char *replaced(const char *text, const char *from, const char *to) {
 // Streams that are other than usual in the next command: a file descriptor, or
 // CLOSED.
 enum { USUAL = -1, CLOSED = -2 };
+enum { PATIENCE = 60 }; // seconds; an emulator takes its time
+pid_t started;
 int stream[3] = {USUAL, USUAL, USUAL};
 rlim_t largest_file = RLIM_INFINITY; // of the next command
 
@@ -194,8 +196,11 @@ void split(const char *command, char **argument) {
         c += length + quoted;
     }
     for (int i = 0; i < 4 && n > 1 && !strstr(command, "--threads"); i++)
-        if (!strcmp(argument[1], threaded[i]))
-            argument[n++] = form("--threads=1");
+        if (!strcmp(argument[1], threaded[i])) {
+            memmove(argument + 3, argument + 2,
+                    (size_t)(n++ - 2) * sizeof *argument);
+            argument[2] = form("--threads=1");
+        }
     argument[n] = NULL;
 }
 
@@ -220,9 +225,10 @@ pid_t start(const char *command) {
                 i ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY, 0600);
     posix_spawnattr_init(&attributes);
     sigfillset(&signals);
+    sigdelset(&signals, SIGXFSZ); // a limit is like a full disk
     posix_spawnattr_setsigdefault(&attributes, &signals);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-    alarm(100); // nothing may hang
+    alarm(PATIENCE);
     limit(RLIMIT_FSIZE, largest_file);
     if ((errno = posix_spawn(&process, program, &actions, &attributes, argument,
                              environ)) != 0)
@@ -231,13 +237,14 @@ pid_t start(const char *command) {
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     stream[0] = stream[1] = stream[2] = USUAL;
-    return process;
+    return started = process;
 }
 
 void finish(pid_t process) {
     int how;
     while (waitpid(process, &how, 0) < 0 && errno == EINTR)
         continue;
+    alarm(0);
     status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
     free(out);
     free(err);
@@ -251,6 +258,15 @@ void run(const char *command) {
 }
 
 // ## Claims
+
+// No command takes longer than this. One that does waits for ever: it is named,
+// and nothing else is tried.
+void out_of_patience(int which) {
+    (void)which;
+    kill(started, SIGKILL);
+    CLAIM(false, "%s: %s: it ends within %d seconds", part, running, PATIENCE);
+    exit(claims_end());
+}
 
 void holds(bool right, const char *what, const char *expected, const char *got) {
     claim(right, running, status, "%s: %s", part, what);
@@ -467,8 +483,9 @@ void commands_begin(void) {
     atexit(clean_up);
     signal(SIGINT, interrupted);
     signal(SIGTERM, interrupted);
-    signal(SIGALRM, interrupted);
+    signal(SIGALRM, out_of_patience);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
     setenv("LC_ALL", "C", 1);
     setenv("OMP_WAIT_POLICY", "passive", 1); // others may need the processor
     limit(RLIMIT_CPU, 200);

@@ -46,9 +46,9 @@ elif has cc && has python38; then
         missing=1
     fi
 fi
-tool miss valgrind "Valgrind (sh tests/run.sh memory commands)"
+tool miss valgrind "Valgrind (the tests of memory)"
 tool miss pandoc "pandoc (make docs, make notebooks)"
 tool miss nbclient "nbclient (make notebooks)"
 tool miss matplotlib "Matplotlib (make notebooks)"
-tool miss torch "PyTorch (lab 14, tests/golden.py)"
+tool miss torch "PyTorch (lab 14, the golden values)"
 exit $missing

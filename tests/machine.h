@@ -14,7 +14,8 @@
 //
 //     fail    there is no memory; the disk has an error
 //     full    half of what is written fits, and from then on nothing
-//     gone    the disk is not there any more: nothing works from then on
+//     gone    the disk is not there any more: nothing works from then on, for
+//             another reason than at first
 //     short   a read brings half of what was asked for
 //     kill    the program is killed just before
 //     power   so is the machine: what was not yet fsynced is lost, too
@@ -26,7 +27,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <math.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -49,6 +49,7 @@ typedef struct {
 Fault fault; // of the next run; a number of 0 is never reached
 long requested[THINGS];
 bool disk_is_full, disk_is_gone, dead, has_come;
+const char *request_gone; // what was asked of the disk when it went wrong
 
 enum { NODES = 200, FILES = 64 };
 
@@ -62,12 +63,13 @@ typedef struct {
     Node *node;
     FILE *file; // NULL: closed
     size_t place;
-    bool appends, counts;
+    bool appends, counts, written;
 } Opened;
 
 Node node[NODES];
 Opened opened[FILES];
 FILE *machine_in, *machine_out, *machine_err;
+int left_open; // files that the program did not close in the last run
 
 bool kind_is(const char *kind) {
     return fault.kind && !strcmp(fault.kind, kind);
@@ -196,18 +198,20 @@ bool disk_same(const char *a, const char *b) {
 }
 
 // Whether a request of the disk fails; errno says why.
-bool disk_fails(void) {
-    bool wrong = goes_wrong(DISK);
+bool disk_fails(const char *request) {
+    bool was_gone = disk_is_gone, wrong = goes_wrong(DISK);
     disk_is_full = disk_is_full || (wrong && kind_is("full"));
     disk_is_gone = disk_is_gone || (wrong && kind_is("gone"));
-    errno = EIO;
+    if (wrong)
+        request_gone = request;
+    errno = was_gone ? ENXIO : EIO;
     return disk_is_gone || (wrong && kind_is("fail"));
 }
 
 ssize_t machine_read(void *cookie, char *to, size_t size) {
     Opened *o = cookie;
     long before = requested[DISK];
-    if (o->counts && disk_fails())
+    if (o->counts && disk_fails("read"))
         return -1;
     if (o->counts && before + 1 == fault.number && fault.thing == DISK
         && kind_is("short") && size > 1)
@@ -224,7 +228,7 @@ ssize_t machine_write(void *cookie, const char *from, size_t size) {
     bool was_full = disk_is_full;
     if (dead)
         return (ssize_t)size;
-    if (o->counts && disk_fails())
+    if (o->counts && disk_fails("write"))
         return 0;
     if (o->counts && disk_is_full)
         size = was_full ? 0 : size / 2;
@@ -232,6 +236,7 @@ ssize_t machine_write(void *cookie, const char *from, size_t size) {
         o->place = o->node->size;
     node_write(o->node, o->place, from, size);
     o->place += size;
+    o->written = true;
     errno = ENOSPC;
     return (ssize_t)size;
 }
@@ -249,7 +254,8 @@ int machine_seek(void *cookie, off64_t *place, int from) {
 int machine_close(void *cookie) {
     Opened *o = cookie;
     o->file = NULL;
-    return o->counts && !dead && disk_fails() ? -1 : 0;
+    const char *what = o->written ? "close" : "close what was read";
+    return o->counts && !dead && disk_fails(what) ? -1 : 0;
 }
 
 FILE *open_node(int i, Node *n, const char *mode, bool counts) {
@@ -261,11 +267,11 @@ FILE *open_node(int i, Node *n, const char *mode, bool counts) {
 }
 
 FILE *machine_fopen(const char *path, const char *mode) {
-    if (disk_fails())
+    if (disk_fails("open"))
         return NULL;
     Node *n = find_node(path);
-    errno = n ? EEXIST : ENOENT;
-    if (n ? strchr(mode, 'x') != NULL : *mode == 'r')
+    errno = ENOENT;
+    if (!n && *mode == 'r')
         return NULL;
     if (!n || *mode == 'w')
         n = make_node(path);
@@ -285,7 +291,7 @@ int machine_fileno(FILE *file) {
 }
 
 int machine_fsync(int number) {
-    if (disk_fails())
+    if (disk_fails("fsync"))
         return -1;
     if (!kind_is("late"))
         opened[number].node->safe = opened[number].node->size;
@@ -295,13 +301,14 @@ int machine_fsync(int number) {
 // Each row of the log is flushed by itself.
 int machine_fflush(FILE *file) {
     int result = fflush(file);
-    if (file && opened[machine_fileno(file)].appends)
+    const char *name = file ? opened[machine_fileno(file)].node->name : "";
+    if (strstr(name, ".csv") && !strstr(name, ".new"))
         goes_wrong(LOG_ROWS);
     return result;
 }
 
 int machine_rename(const char *from, const char *to) {
-    if (disk_fails())
+    if (disk_fails("rename"))
         return -1;
     if (!strstr(to, ".csv"))
         goes_wrong(SAVES);
@@ -311,7 +318,7 @@ int machine_rename(const char *from, const char *to) {
 }
 
 int machine_remove(const char *path) {
-    if (disk_fails())
+    if (disk_fails("remove"))
         return -1;
     errno = ENOENT;
     if (!find_node(path))
@@ -325,7 +332,7 @@ int machine_stat(const char *path, struct stat *to) {
     errno = ENOENT;
     if (!n)
         return -1;
-    *to = (struct stat){.st_mode = S_IFREG, .st_size = (off_t)n->size};
+    *to = (struct stat){.st_ino = (ino_t)(n - node + 1)};
     return 0;
 }
 
@@ -363,12 +370,6 @@ int machine_puts(const char *text) {
     return fprintf(machine_out, "%s\n", text) < 0 ? EOF : 1;
 }
 
-int machine_poll(struct pollfd *p, nfds_t count, int time) {
-    (void)time;
-    p->revents = p->events;
-    return (int)count;
-}
-
 #undef stdin
 #undef stdout
 #undef stderr
@@ -390,7 +391,6 @@ int machine_poll(struct pollfd *p, nfds_t count, int time) {
 #define stat(path, to) machine_stat(path, to)
 #define lstat(path, to) machine_stat(path, to)
 #define isatty(number) ((number) < 0)
-#define poll machine_poll
 #define printf machine_printf
 #define puts machine_puts
 #define putchar(c) putc(c, machine_out)
@@ -437,6 +437,8 @@ int run_with(const char *command, const char *input) {
     setvbuf(machine_err, NULL, _IOLBF, 0);
     memset(requested, 0, sizeof requested);
     disk_is_full = disk_is_gone = dead = has_come = false;
+    request_gone = "";
+    left_open = 0;
     stop_signal = 0;
     for (int i = 0; i < 3; i++)
         signal((const int[]){SIGINT, SIGTERM, SIGHUP}[i], SIG_DFL);
@@ -447,8 +449,10 @@ int run_with(const char *command, const char *input) {
     exit_returns = false; // what follows is not the program's doing
     dead = true;
     for (int i = 3; i < FILES; i++)
-        if (opened[i].file)
+        if (opened[i].file) {
+            left_open++;
             fclose(opened[i].file);
+        }
     dead = false;
     for (int i = 0; i < 3; i++)
         if (opened[i].file)

@@ -4,20 +4,17 @@ expects a test to fail each time.
 
     python3 tests/mutants.py                    every mutant
     python3 tests/mutants.py --sample 500       some, others every day
-    python3 tests/mutants.py --function adam_step --list
+    python3 tests/mutants.py --function adam_step
 
 A mutant is the file with one change in one of the functions listed below. It is
-compiled in double, with fresh memory full of NaN, without OpenMP, and run
-against the test of its own chapter, then of later ones, each with a time
-limit. It is killed when a claim fails, the program crashes or does not end.
-What survives is run under Valgrind. What does not compile is not counted, and
-what only several threads run is left alone.
+compiled in double, with fresh memory full of NaN, and run against the test of its own
+chapter, then of later ones, each with a time limit. It is killed when a claim fails, the
+program crashes or does not end. What survives is run under Valgrind. What does not compile
+is not counted. tcc compiles in a thirtieth of the time, and is used if it is there.
 
-A change that changes nothing cannot be killed. Patterns of those stand in
-mutants.txt with the reason why. They are tried, too: one that is killed has a
-wrong reason, a pattern of none is out of date, and both are failures.
-
-tcc compiles a mutant in a thirtieth of the time, and is used if it is there.
+A change that changes nothing cannot be killed. Patterns of those stand in mutants.txt with
+the reason why. They are tried, too: one that is killed has a wrong reason, a pattern of
+none is out of date, and both are failures.
 """
 
 import argparse
@@ -35,105 +32,81 @@ import subprocess
 import sys
 import tempfile
 
-HERE = pathlib.Path(__file__).resolve().parent
-PROGRAM = HERE.parent / "transformer.c"
-SOURCE = PROGRAM.read_text("utf-8")
-# Where each line of it begins.
-STARTS = [0, *itertools.accumulate(len(line) for line in SOURCE.splitlines(True))]
-sys.path.append(str(HERE.parent / "docs" / "weaver"))
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "tests" / "lib"))
 
 import c_code  # noqa: E402
-from programs import listed  # noqa: E402
+from command import run  # noqa: E402
+from harness import claim, counts, end, none  # noqa: E402
+from programs import listed, source_of  # noqa: E402
 
-# What is broken, by chapter: memory, attention, the backward passes, what
-# carries masks and dropout, the list of parameters, the batches, the loss, the
-# optimizer and the decoder. Not the interlude: most changes there cost only
-# time, and which ones depends on the processor's vectors.
+SOURCE = (ROOT / "transformer.c").read_text("utf-8")
+# Where each line of it begins.
+STARTS = [0, *itertools.accumulate(len(line) for line in SOURCE.splitlines(True))]
+
+# What is broken, by the test that should notice: memory, attention, the backward
+# passes, what carries masks and dropout, the list of parameters, the batches, the
+# loss, the optimizer and the decoder. Not the engine room: most changes there cost
+# only time, and which ones depends on the processor's vectors.
 FUNCTIONS = {
-    "01-numbers": """checked_product scale_by clear arena_push arena_pop
-        arena_take arena_mat arena_zeros arena_release arena_free dropout_row
-        dropout""",
+    "01-numbers": """checked_product scale_by clear arena_push arena_pop arena_take
+        arena_mat arena_zeros arena_release arena_free dropout_row dropout""",
     "02-attention": """mask_row mask_of_sentence softmax_row softmax_forward
         softmax_backward attention_forward attention_backward""",
-    "03-multi-head": """next_dropout linear_forward add_column_sums
-        linear_backward head heads_per_key head_of make_keys attend
-        multi_head_forward multi_head_backward""",
+    "03-multi-head": """next_dropout linear_forward add_column_sums linear_backward head
+        head_of make_keys attend multi_head_forward multi_head_backward""",
     "04-embedding": "embedding_backward",
     "05-feed-forward": "normal_below activation_backward ffn_backward",
-    "06-residual": """norm_backward residual_leave_backward
-        residual_enter_backward""",
+    "06-residual": "norm_backward residual_leave_backward residual_enter_backward",
     "07-encoder": """attention_sublayer_backward ffn_sublayer_backward
         encoder_layer_backward encoder_backward""",
-    "08-decoder": """decoder_layer_backward decoder_backward list_tensor
-        place_tensors list_table initialize transformer_backward""",
-    "09-masks": """padding_mask causal_mask causal_padding_mask
-        transformer_forward""",
+    "08-decoder": """decoder_layer_backward decoder_backward list_tensor place_tensors
+        list_table initialize transformer_backward""",
+    "09-masks": "padding_mask causal_mask causal_padding_mask transformer_forward",
     "10-batches": "pack make_batch",
-    "11-training": """add_losses tokens_expected arg_max loss_forward
-        loss_backward l2_norm clip_factor adam_step learning_rate add_gradient
-        update noise_of_step train_step evaluate_loss keep_best total_steps
-        next_batch train""",
-    "12-decoding": """empty_cache decoder_start extend_cache
-        decoder_layer_step decoder_step longest_output tokens_in log_sum_exp
-        translate length_penalty best_candidates finish_hypothesis beam_step
-        reorder reorder_cache write_best beam_new beam_search
-        translate_all""",
-    "14-text": """first_piece find_merge merge_word apply_merge apply_merges
-        spell count_pairs most_frequent vocab_merge""",
-    "16-commands": "set_pace time_to_look",
+    "11-training": """add_losses tokens_expected arg_max loss_forward loss_backward l2_norm
+        clip_factor adam_step learning_rate add_gradient update noise_of_step train_step
+        evaluate_loss total_steps next_batch train""",
+    "12-decoding": """empty_cache decoder_start extend_cache decoder_layer_step decoder_step
+        longest_output tokens_in log_sum_exp translate length_penalty best_candidates
+        finish_hypothesis beam_step reorder reorder_cache write_best beam_new beam_search
+        translate_batch translate_all""",
+    "14-text": """lower_letter token_id spell spell_words is_better most_frequent
+        join_everywhere""",
+    "16-commands": "time_to_look",
 }
-CHAPTER = {f: c for c, names in FUNCTIONS.items() for f in names.split()}
-
-# After that of its own chapter those of later ones, the quickest first; earlier
-# ones cannot reach it.
-TESTS = listed("mutants")
-POISON = "-DTRANSFORMER_POISON"
+OWN = {f: test for test, names in FUNCTIONS.items() for f in names.split()}
 
 # Names that are taken for one another: each becomes the next of its list.
-SIBLINGS = """query key value output, q k v, dq dk dv, inner outer, gain bias,
-    weights dropped, rows cols, i j, b h, B T S, H K, x y, dx dy, m v, dout dh,
-    source target, source_length target_length, input expected, memory hidden,
-    source_embedding target_embedding, source_positions target_positions,
-    self_attention cross_attention, self cross, dmemory dhidden,
-    encoder decoder,
-    self_key cross_key, self_value cross_value, self_mask cross_mask,
-    source_mask target_mask, dsource dtarget, dn_mean dnn_mean, mean scale,
-    beta1 beta2, rest1 rest2, step root, factor rate, loss cross_entropy,
-    length room,
-    tokens correct, first last, true false, PAD START END UNKNOWN,
-    INIT_XAVIER INIT_ZEROS INIT_ONES, POST_NORM PRE_NORM, RELU GELU,
-    SINUSOIDAL LEARNED, NOAM CONSTANT"""
+SIBLINGS = """query key value output, q k v, dq dk dv, inner outer, gain bias, H K, weights
+    dropped, rows cols, i j, b h, B T S, x y, dx dy, m v, dout dh, source target,
+    source_length target_length, input expected, memory hidden, source_embedding
+    target_embedding, source_positions target_positions, self_attention cross_attention,
+    self cross, dmemory dhidden, encoder decoder, self_key cross_key, self_value
+    cross_value, self_mask cross_mask, mean scale, source_mask target_mask, dsource dtarget,
+    dn_mean dnn_mean, beta1 beta2, rest1 rest2, step root, factor rate, loss cross_entropy,
+    length room, tokens correct, first last, true false, PAD START END UNKNOWN, RELU GELU,
+    INIT_XAVIER INIT_ZEROS INIT_ONES, POST_NORM PRE_NORM, SINUSOIDAL LEARNED, NOAM
+    CONSTANT"""
 NEXT = {name: names[(i + 1) % len(names)]
-        for names in map(str.split, SIBLINGS.split(","))
-        for i, name in enumerate(names)}
-OTHER = {
-    "+": ["-"], "-": ["+"], "*": ["/"], "/": ["*"], "%": ["/"],
-    "+=": ["=", "-="], "-=": ["=", "+="], "*=": ["=", "/="], "/=": ["*="],
-    "<": ["<=", ">="], "<=": ["<", ">"], ">": [">=", "<="], ">=": [">", "<"],
-    "==": ["!="], "!=": ["=="], "&&": ["||"], "||": ["&&"], "++": ["--"],
-    "?": ["&& 0 ?", "|| 1 ?"],
-}
-# Statements that compute nothing: they share a loop, or check a shape.
-NOT_BROKEN = {"PARALLEL_FOR", "SHAPE"}
-BINARY = {"+", "-", "*", "/", "%"}
+        for names in map(str.split, SIBLINGS.split(",")) for i, name in enumerate(names)}
+OTHER = {"?": ["&& 0 ?", "|| 1 ?"], **{token: others for token, *others in map(
+    str.split, """+ -, - +, * /, / *, % /, += = -=, -= = +=, *= = /=, /= *=, < <= >=, <= < >,
+    > >= <=, >= > <, == !=, != ==, && ||, || &&, ++ --""".split(","))}}
+NOT_BROKEN = {"PARALLEL_FOR", "SHAPE"}  # it computes nothing
 LOGICAL = {"<", "<=", ">", ">=", "==", "!=", "&&", "||", "!"}
 SYMMETRIC = {"dot", "add_losses", "min_int", "max_int", "fmin", "arena_take",
              "allocate", "checked_product"}  # f(a, b) is f(b, a)
 CONSTANT = ["0", "NULL", "true", "false", "PAD"]  # without sign or factor
 TOKEN = re.compile(r"""
-    (?P<skip> \s+ | //[^\n]* | ^\#ifdef\ _OPENMP(?s:.*?)^\#endif
-              | ^[ ]*\#[^\n]* )
+    (?P<skip> \s+ | //[^\n]* | ^\#ifdef\ _OPENMP(?s:.*?)^\#endif | ^[ ]*\#[^\n]* )
     | [A-Za-z_]\w* | \d+\.?\d*(?:[eE][-+]?\d+)?[uUlLfF]*
     | "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\])+'
     | -> | \+\+ | -- | << | >> | && | \|\| | [-+*/%<>=!&|^]= | .""",
                    re.VERBOSE | re.MULTILINE)
 
 # The statement before and after; the place in the file and what comes there.
-Mutant = collections.namedtuple("Mutant",
-                                "function line before after first end new")
-
-
-# ------------------------------------------------------------ making mutants
+Mutant = collections.namedtuple("Mutant", "function line before after first end new")
 
 def plain(text):
     """Without comments and line breaks."""
@@ -144,13 +117,11 @@ class Statement:
     """A statement without its body: an if or for is its header alone."""
 
     def __init__(self, spans):
-        self.spans = spans
-        self.text = [SOURCE[a:b] for a, b in spans]
+        self.spans, self.text = spans, [SOURCE[a:b] for a, b in spans]
         self.partner, self.depth, opened = {}, [], []
         for i, t in enumerate(self.text):
             if t in ")]}":
-                self.partner[opened[-1]] = i
-                opened.pop()
+                self.partner[opened.pop()] = i
             self.depth.append(len(opened))
             if t in "([{":
                 opened.append(i)
@@ -168,55 +139,52 @@ class Statement:
     def changes(self):
         """(first, end, text): these tokens become the text."""
         text, n = self.text, len(self.text)
-        loop, declares = text[0] == "for", re.match(
-            r"(?!return)[A-Za-z_]\w* (\* )?[A-Za-z_]", " ".join(text))
         if text[0] in NOT_BROKEN:
             return
+        declares = re.match(r"(?!return)[A-Za-z_]\w* (\* )?[A-Za-z_]", " ".join(text))
         if text[0] == "if":
-            yield 2, n - 1, f"({self.part(2, n - 1)}) && 0"
-            yield 2, n - 1, f"({self.part(2, n - 1)}) || 1"
+            yield from ((2, n - 1, f"({self.part(2, n - 1)}) {also}")
+                        for also in ("&& 0", "|| 1"))
         elif text[0] == "return" and n > 2:
             yield from self.values(1, n - 1)
-        elif not loop and not declares:
+        elif text[0] != "for" and not declares:
             yield 0, n, ";"
         for i, t in enumerate(text):
-            if declares and "=" not in text[:i + 1]:
-                if t.isdigit():
-                    yield from self.number(i)
-                continue
-            operand = i and re.match(r"(?!return)[\w)\]]", text[i - 1])
-            if loop and t == "++":
-                yield i, i + 1, " += 2"
-            elif t not in BINARY or operand:
-                for other in OTHER.get(t, []):
-                    yield i, i + 1, other
-            if t == "-" and not operand or t == "!":
-                yield i, i + 1, ""
-            if t == "=" and not declares and not loop:
-                yield i, i + 1, "+="
-            if t in ("=", "+=", "-=") and self.depth[i] == 0 and not (
-                    declares and text[i - 2] == "*"):  # no pointer has a sign
-                yield from self.values(*self.pieces(i + 1, n - 1)[0])
-            if t == "[" and operand:
-                inner = self.part(i + 1, self.partner[i])
-                yield i + 1, self.partner[i], f"({inner}) + 1"
-                yield i + 1, self.partner[i], f"({inner}) - 1"
-            if t in NEXT:
-                yield i, i + 1, NEXT[t]
-            if re.match(r"\d", t):
-                yield from self.number(i)
-            if t == "{" or t == "(" and re.match(
-                    r"(?!(if|for|while|return|sizeof|REAL)$)\w", text[i - 1]):
-                yield from self.arguments(text[i - 1], i)
+            if t[0].isdigit():
+                yield from self.number(i, declares and "=" not in text[:i])
+            elif not declares or "=" in text[:i + 1]:
+                yield from self.changed(i, t, declares)
 
-    def number(self, i):
+    def changed(self, i, t, declares):
+        """What becomes of a token that is no number."""
+        text, loop = self.text, self.text[0] == "for"
+        operand = i and re.match(r"(?!return)[\w)\]]", text[i - 1])
+        if loop and t == "++":
+            yield i, i + 1, " += 2"
+        elif t not in "+-*/%" or operand:
+            yield from ((i, i + 1, other) for other in OTHER.get(t, []))
+        if t == "-" and not operand or t == "!":
+            yield i, i + 1, ""
+        if t == "=" and not declares and not loop:
+            yield i, i + 1, "+="
+        if t in ("=", "+=", "-=") and self.depth[i] == 0 and not (
+                declares and text[i - 2] == "*"):  # no pointer has a sign
+            yield from self.values(*self.pieces(i + 1, len(text) - 1)[0])
+        if t == "[" and operand:
+            yield from ((i + 1, self.partner[i], f"({self.part(i + 1, self.partner[i])}) {by} 1")
+                        for by in "+-")
+        if t in NEXT:
+            yield i, i + 1, NEXT[t]
+        if t == "{" or t == "(" and re.match(r"(?!(if|for|while|return|sizeof|REAL)$)\w",
+                                             text[i - 1]):
+            yield from self.arguments(text[i - 1], i)
+
+    def number(self, i, is_size):
         t = self.text[i]
-        if not t.isdigit():
+        if t.isdigit():
+            yield from ((i, i + 1, str(int(t) + by)) for by in (1, -1) if int(t) + by >= 0)
+        elif not is_size:
             yield i, i + 1, f"(1.5 * {t})"
-            return
-        yield i, i + 1, str(int(t) + 1)
-        if int(t) > 0:
-            yield i, i + 1, str(int(t) - 1)
 
     def values(self, first, end):
         """Of what is assigned or returned, the sign and a factor."""
@@ -247,31 +215,25 @@ class Statement:
                 yield first, end, f"{b}, {a}"
 
 
-def statements(first, end):
-    """The body SOURCE[first:end] of a function, statement by statement."""
-    spans, depth = [], 0
-    for match in TOKEN.finditer(SOURCE, first, end):
+def statements(function):
+    """The body of a function, statement by statement."""
+    its, spans, depth = c_code.function(ROOT / "transformer.c", function), [], 0
+    for match in TOKEN.finditer(SOURCE, STARTS[its.last - 1 - len(c_code.body(its))],
+                                STARTS[its.last - 1] - 1):
         t = match.group()
         if match["skip"] or not spans and t in ("{", "}", "else"):
             continue
         spans.append(match.span())
         depth += (t in "([{") - (t in ")]}")
-        begin = SOURCE[slice(*spans[0])]
-        header = begin in ("if", "for", "while", "PARALLEL_FOR")
+        header = SOURCE[slice(*spans[0])] in ("if", "for", "while", "PARALLEL_FOR")
         if depth == 0 and t == (")" if header else ";"):
             yield Statement(spans)
             spans = []
 
 
-def body_of(function):
-    """Where the body of a function begins, and where it ends."""
-    its = c_code.function(PROGRAM, function)
-    return STARTS[its.last - 1 - len(c_code.body(its))], STARTS[its.last - 1] - 1
-
-
 def mutants_of(function):
     seen = collections.Counter()
-    for s in statements(*body_of(function)):
+    for s in statements(function):
         start, stop, done = s.spans[0][0], s.spans[-1][1], set()
         for first, last, new in s.changes():
             a, b = s.spans[first][0], s.spans[last - 1][1]
@@ -283,144 +245,105 @@ def mutants_of(function):
             seen[before, after] += 1
             if seen[before, after] > 1:  # the same statement once more
                 after += f" // {seen[before, after]}"
-            yield Mutant(function, SOURCE.count("\n", 0, a) + 1, before, after,
-                         a, b, new)
+            yield Mutant(function, SOURCE.count("\n", 0, a) + 1, before, after, a, b, new)
 
 
-def rules():
-    """Those of mutants.txt: [(function, pattern, why nothing changes)]"""
-    rows = [line.split("\t") for line in (HERE / "mutants.txt").read_text(
-        "utf-8").splitlines() if not line.startswith("#")]
-    for row in rows:
-        if len(row) != 3 or row[0] not in CHAPTER:
-            sys.exit(f"mutants.txt: {row}: not a function of mutants.py, a pattern "
-                     "and a reason, with tabs between them")
-    return [tuple(row) for row in rows]
+# Of mutants.txt: (function, pattern, why nothing changes)
+RULES = [tuple(line.split("\t")) for line in pathlib.Path(__file__).with_name(
+    "mutants.txt").read_text("utf-8").splitlines() if not line.startswith("#")]
 
 
-def reasons(m, its_rules):
+def reasons(m):
     """The rules that say of this mutant that it changes nothing."""
-    return {row for row in its_rules if row[0] == m.function
+    return {row for row in RULES if len(row) == 3 and row[0] == m.function
             and re.search(row[1], f"{m.before} -> {m.after}")}
 
 
-# ----------------------------------------------------------- running mutants
-
-BUILD = HERE.parent / "build" / "mutants"
-VALGRIND = shutil.which("valgrind")
+BUILD = ROOT / "build" / "mutants"
+VALGRIND = "valgrind -q --leak-check=full --exit-on-first-error=yes --error-exitcode=9"
 STRICT = [*os.environ.get("CC", "cc").split(), "-O0", "-pedantic-errors"]
 QUICK = ["tcc"] if shutil.which("tcc") else STRICT
+TESTS = listed("mutants")
 SECONDS = {}  # of processor time that each test takes without a mistake
 
 
 def call(folder, seconds, *command):
     """Whether it succeeds, with limits of processor time and memory. A test ends at
     its first false claim."""
-    limits = f"ulimit -c 0 && ulimit -t {seconds} && ulimit -v 4000000 && "
+    limits = f'ulimit -c 0 && ulimit -t {seconds} && ulimit -v 4000000 && exec "$@"'
     try:
-        return subprocess.run(
-            ["sh", "-c", limits + 'exec "$@"', "sh", *command], cwd=folder, timeout=900,
-            env={**os.environ, "STOP_AT_FIRST": "1"}, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+        return run("sh", "-c", limits, "sh", *command, allowed=(), cwd=folder, timeout=900,
+                   env={**os.environ, "STOP_AT_FIRST": "1"}).status == 0
     except subprocess.TimeoutExpired:  # it waits for something
         return False
 
 
 def compiles(folder, test, kind, compiler):
-    return call(folder, 100, *compiler, "-std=c11", kind, "-DTRANSFORMER_DOUBLE",
-                f"tests/{test}.c", "-o", "mutant", "-lm")
+    return call(folder, 100, *compiler, "-std=c11", "-DTRANSFORMER_" + kind,
+                "-DTRANSFORMER_DOUBLE", source_of(test), "-o", "mutant", "-lm")
 
 
 def workshop(text):
     """A folder with build/, data/, tests/ and this transformer.c."""
-    folder = pathlib.Path(tempfile.mkdtemp(dir=BUILD))
-    for name in "build", "tests":
-        (folder / name).mkdir()
-    for path in HERE.parent / "data", *HERE.iterdir():
-        (folder / path.relative_to(HERE.parent)).symlink_to(path)
-    (folder / "transformer.c").write_text(text, "utf-8")
+    folder = tempfile.TemporaryDirectory(dir=BUILD)
+    path = pathlib.Path(folder.name)
+    (path / "build").mkdir()
+    (path / "data").symlink_to(ROOT / "data")
+    shutil.copytree(ROOT / "tests", path / "tests", copy_function=os.symlink)
+    (path / "transformer.c").write_text(text, "utf-8")
     return folder
 
 
-def measure(tests):
-    """How long they take, so that one that does not end is stopped."""
-    folder = workshop(SOURCE)
-    for test in tests:
-        begin = os.times().children_user
-        if not compiles(folder, test, POISON, QUICK) or not call(folder, 99, "./mutant"):
-            sys.exit(f"mutants.py: {test} fails without any change")
-        SECONDS[test] = os.times().children_user - begin
+def measure():
+    """How long the tests take, so that one that does not end is stopped; the quickest
+    is then the first."""
+    with workshop(SOURCE) as folder:
+        for test in {*FUNCTIONS, *TESTS}:
+            begin = os.times().children_user
+            if not compiles(folder, test, "POISON", QUICK) or not call(folder, 99, "./mutant"):
+                sys.exit(f"mutants.py: {test} fails without any change")
+            SECONDS[test] = os.times().children_user - begin
     TESTS.sort(key=SECONDS.get)
 
 
-def verdict(m, listed):
-    """What is the matter with it. None: it is no C."""
-    folder = workshop(SOURCE[:m.first] + m.new + SOURCE[m.end:])
-    try:
-        return verdict_in(folder, m, listed)
-    finally:
-        shutil.rmtree(folder)
-
-
-def verdict_in(folder, m, listed):
-    own = CHAPTER[m.function]
-    for test in [own] + [t for t in TESTS if t > own]:
-        if not compiles(folder, test, POISON, QUICK):
+def verdict(m, excused):
+    """What is the matter with it. None: it is no C. Earlier tests cannot reach it."""
+    own = OWN[m.function]
+    with workshop(SOURCE[:m.first] + m.new + SOURCE[m.end:]) as folder:
+        for test in [own] + [t for t in TESTS if t > own]:
+            if not compiles(folder, test, "POISON", QUICK):
+                return None
+            if not call(folder, int(2 + 5 * SECONDS[test]), "./mutant"):
+                return f"is not equivalent: {test}" if excused else "killed"
+        if excused:
+            return "equivalent"
+        # tcc takes what is no C; memory may be too small, or never given back
+        test = "11-training" if own == "01-numbers" else own
+        if not compiles(folder, test, "MALLOC", STRICT):
             return None
-        if not call(folder, int(2 + 5 * SECONDS[test]), "./mutant"):
-            return f"is not equivalent: {test}" if listed else "killed"
-    if listed:
-        return "equivalent"
-    # tcc takes what is no C; memory may be too small, or never given back
-    test = "11-training" if own == "01-numbers" else own
-    if not compiles(folder, test, "-DTRANSFORMER_MALLOC", STRICT):
-        return None
-    if VALGRIND and not call(folder, 300, "valgrind", "-q", "--leak-check=full",
-                             "--exit-on-first-error=yes", "--error-exitcode=9",
-                             "./mutant"):
-        return "killed"
-    return "survives"
+        return "survives" if call(folder, 300, *VALGRIND.split(), "./mutant") else "killed"
 
 
 def the_gate_can_fail():
     """Two planted mutants are reported: one that changes nothing, and one that
     is said to change nothing and loses a part of a gradient."""
     lost = next(m for m in mutants_of("norm_backward") if m.new == ";")
-    results = {
-        "a mutant that survives is reported":
-            verdict(lost._replace(end=lost.first, new=""), False) == "survives",
-        "a mutant with a false reason is reported":
-            verdict(lost, True) not in ("equivalent", "killed"),
-    }
-    for claim, holds in results.items():
-        print("ok  " if holds else "FAIL", claim, flush=True)
-    return list(results.values()).count(False)
+    claim(verdict(lost._replace(end=lost.first, new=""), False) == "survives",
+          "a mutant that survives is reported")
+    claim(verdict(lost, True) not in ("equivalent", "killed"),
+          "a mutant with a false reason is reported")
 
 
-def run(chosen, its_rules, jobs):
-    """Tries the mutants; returns {function: counts} and how many failed."""
-    counts, failed = collections.defaultdict(collections.Counter), 0
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        verdicts = pool.map(lambda m: verdict(m, bool(reasons(m, its_rules))), chosen)
-        for done, (m, found) in enumerate(zip(chosen, verdicts), 1):
-            if done % 100 == 0:
-                print(f"{done} of {len(chosen)}", file=sys.stderr)
-            if found:
-                counts[m.function].update(["mutants", found])
-            if found not in (None, "killed", "equivalent"):
-                failed += 1
-                print(f"FAIL transformer.c:{m.line} {m.function}: "
-                      f"{m.before}  ->  {m.after}  {found}", flush=True)
-    return counts, failed
-
-
-def report(counts):
-    """What became of the mutants of each function."""
-    columns = ["mutants", "killed", "equivalent"]
-    print(f"{'function':28}", *(f"{c:>12}" for c in columns))
-    for f in [*CHAPTER, "total"]:
-        if f in counts:
-            print(f"{f:28}", *(f"{counts[f][c]:12}" for c in columns))
+def try_all(chosen):
+    with concurrent.futures.ThreadPoolExecutor(
+            int(os.environ.get("JOBS", os.cpu_count()))) as pool:
+        verdicts = pool.map(lambda m: verdict(m, bool(reasons(m))), chosen)
+        for m, found in zip(chosen, verdicts):
+            if found in ("killed", "equivalent"):
+                counts[True] += 1
+            elif found:
+                claim(False, f"transformer.c:{m.line} {m.function}: "
+                      f"{m.before}  ->  {m.after}  {found}")
 
 
 def main():
@@ -428,44 +351,28 @@ def main():
     parser.add_argument("--sample", type=int, help="only so many mutants")
     parser.add_argument("--seed", type=int, help="of the sample; else the date",
                         default=int(f"{datetime.date.today():%Y%m%d}"))
-    parser.add_argument("--function", choices=CHAPTER, action="append",
+    parser.add_argument("--function", choices=OWN, action="append",
                         help="only in this one (and this one …)")
-    parser.add_argument("--list", action="store_true", help="run nothing")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
-
-    every = [m for function in CHAPTER for m in mutants_of(function)]
-    its_rules = rules()
-    unused = set(its_rules).difference(*(reasons(m, its_rules) for m in every))
-    chosen = [m for m in every if m.function in (options.function or CHAPTER)]
+    if not shutil.which("valgrind"):
+        sys.exit("mutants.py: Valgrind is not installed")
+    every = [m for function in OWN for m in mutants_of(function)]
+    unused = set(RULES).difference(*map(reasons, every))
+    chosen = [m for m in every if m.function in (options.function or OWN)]
     if options.sample and options.sample < len(chosen):
         chosen = random.Random(options.seed).sample(chosen, options.sample)
-        print(f"{len(chosen)} mutants of {len(every)}: --sample "
-              f"{options.sample} --seed {options.seed}", flush=True)
-    if options.list:
-        for m in chosen:
-            print(f"{m.line}: {m.function}\n- {m.before}\n+ {m.after}")
-        return 0
-
+        print(f"{len(chosen)} mutants of {len(every)}: --sample {options.sample} "
+              f"--seed {options.seed}", flush=True)
     shutil.rmtree(BUILD, ignore_errors=True)
     BUILD.mkdir(parents=True)
-    measure({*FUNCTIONS, *TESTS})
-    failed = the_gate_can_fail()
-    passed = 2 - failed
-    counts, wrong = run(chosen, its_rules, options.jobs)
-    counts["total"] = sum(counts.values(), collections.Counter())
-    report(counts)
-    passed += counts["total"]["killed"] + counts["total"]["equivalent"]
-    failed += wrong + len(unused)
-    for function, pattern, _ in sorted(unused):
-        print(f"FAIL mutants.txt is out of date: {function}  {pattern}")
-    if not VALGRIND:
-        print("skip what Valgrind finds: it is not installed")
-        failed += os.environ.get("CI") == "true"
-    print(f"{passed} passed, {failed} failed")
-    return int(failed > 0)
+    measure()
+    the_gate_can_fail()
+    try_all(chosen)
+    none(sorted(unused), "each row of mutants.txt is a function, the pattern of a mutant, a "
+         "reason, with tabs between them")
+    end()
 
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # it ends at once, as do its programs
-    sys.exit(main())
+    main()

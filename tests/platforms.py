@@ -23,18 +23,19 @@ import itertools
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
+from subprocess import TimeoutExpired
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[1]
 WORK = ROOT / "build" / "platforms"
 os.environ.update(LC_ALL="C", OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive",
                   WINEDEBUG="-all", WINEPREFIX=str(WORK / "wine"))
-sys.path.append(str(ROOT / "docs" / "weaver"))
+sys.path.append(str(ROOT / "tests" / "lib"))
 
-from claims import claim, end  # noqa: E402
-from programs import listed  # noqa: E402
+from command import Failed, run  # noqa: E402
+from harness import claim, end  # noqa: E402
+from programs import listed, source_of  # noqa: E402
 
 Platform = collections.namedtuple("Platform", "name what compiler flags runner")
 
@@ -58,17 +59,15 @@ FEW = 4
 WARN = "-Wall -Wextra -Wpedantic -Wshadow -Werror"
 
 
-def output(command, folder, given=None, **variables):
-    """What a command prints, as on Unix. It succeeds within twenty minutes."""
-    return subprocess.run(
-        [str(word) for word in command], cwd=folder, input=given, check=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=1200, text=True,
-        errors="replace", env={**os.environ, **variables}).stdout.replace("\r", "")
+def output(folder, *command, **how):
+    """What a command prints, as on Unix."""
+    return run(*command, cwd=folder, timeout=1200, **how).out.replace("\r", "")
 
 
-def passed(printed):
+def passed(folder, *command, **how):
     """How many claims a test program has made, all of which hold."""
-    last = re.search(r"^([1-9]\d*) passed, 0 failed$", printed.splitlines()[-1])
+    printed = output(folder, *command, allowed=(0, 1), **how)
+    last = re.search(r"([1-9]\d*) passed, 0 failed\n$", printed)
     assert last, "\n".join(re.findall("^FAIL.*", printed, re.M)) or printed[-300:]
     return int(last[1])
 
@@ -91,26 +90,24 @@ class Trial:
         found = None
         try:
             step(*arguments)
-        except subprocess.CalledProcessError as wrong:
-            found = f"{wrong}\n{wrong.stderr[-900:]}\n{wrong.stdout[-900:]}"
-        except (AssertionError, IndexError, OSError, subprocess.TimeoutExpired) as wrong:
-            found = repr(wrong)
+        except (AssertionError, Failed, OSError, TimeoutExpired) as wrong:
+            found = str(wrong)
         self.said.append((found is None, f"{self.platform.name}: {text}", found))
 
     def build(self, source, made, *flags, libraries=("-lm",)):
-        output([self.platform.compiler, *self.platform.flags.split(), "-std=c11",
-                *WARN.split(), *flags, source, "-o", self.here / made, *libraries], ROOT)
+        output(ROOT, self.platform.compiler, *self.platform.flags.split(), "-std=c11",
+               *WARN.split(), *flags, source, "-o", self.here / made, *libraries)
 
-    def run(self, program, *arguments, given=None):
+    def run(self, program, *arguments, what=output, **how):
         """In the platform's way."""
         path = self.here / program
         if not path.exists():
             path = path.with_name(program + ".exe")
-        return output([*self.platform.runner.split(), path, *arguments], self.room, given)
+        return what(self.room, *self.platform.runner.split(), path, *arguments, **how)
 
     def test(self, name, *flags):
-        self.build(f"tests/{name}.c", "program", *flags)
-        self.claims += passed(self.run("program"))
+        self.build(source_of(name), "program", *flags)
+        self.claims += self.run("program", what=passed)
 
     def same_code(self):
         """C17 mended C11 and added nothing: the compiler makes the same code of it."""
@@ -126,10 +123,9 @@ class Trial:
     def train(self):
         """A model is trained, stopped by its number of steps, and resumed."""
         log = self.here / "own.csv"
-        for steps in ["30"], ["60", "--resume"]:
-            self.run("transformer", "train", "data/reverse.valid.tsv", "--layers", "1",
-                     "--d-model", "16", "--heads", "2", "--model", self.own, "--log", log,
-                     "--steps", *steps)
+        for words in "--layers 1 --d-model 16 --heads 2 --steps 30", "--resume --steps 60":
+            self.run("transformer", "train", "data/reverse.valid.tsv", "--model", self.own,
+                     "--log", log, *words.split())
         assert log.read_text().count(",train,") == 60
 
     def use(self, model):
@@ -152,7 +148,8 @@ class Trial:
 
     def command_line(self, test):
         """The whole command line, tried by a program of this machine."""
-        passed(output([WORK / test], self.room, TRANSFORMER=str(self.here / "transformer")))
+        passed(self.room, WORK / test,
+               env={**os.environ, "TRANSFORMER": str(self.here / "transformer")})
 
 
 def tried(platform, reference):
@@ -161,7 +158,7 @@ def tried(platform, reference):
     # in the compiler's own C, as README does: there it may want to contract
     trial.holds(f"transformer.c is built by {platform.compiler} {platform.flags}",
                 trial.build, "transformer.c", "transformer", "-std=gnu11")
-    trial.holds("tests/again.c is built", trial.build, "tests/again.c", "again")
+    trial.holds("tests/again.c is built", trial.build, source_of("again"), "again")
     if platform.compiler in ("gcc", "clang"):
         trial.holds("C17 gives the same code as C11, byte for byte", trial.same_code)
     for test in listed("double"):
@@ -195,10 +192,10 @@ def main(names):
     shutil.rmtree(WORK, ignore_errors=True)
     reference = Trial(Platform("reference", "", "gcc", "-O2", ""))
     reference.build("transformer.c", "transformer")
-    reference.build("tests/again.c", "again")
+    reference.build(source_of("again"), "again")
     reference.train()
     for test in listed("outside"):
-        output(["gcc", "-std=c11", "-O1", f"tests/{test}.c", "-o", WORK / test, "-lm"], ROOT)
+        output(ROOT, "gcc", "-std=c11", "-O1", source_of(test), "-o", WORK / test, "-lm")
     jobs = int(os.environ.get("JOBS", os.cpu_count()))
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         trials = list(pool.map(tried, chosen, itertools.repeat(reference)))
@@ -206,7 +203,7 @@ def main(names):
         claim(*said)
     print("platform | compiler | flags | run by | claims that hold")
     for p, trial in zip(chosen, trials):
-        version = output([p.compiler, "-dumpversion"], ROOT).strip()
+        version = output(ROOT, p.compiler, "-dumpversion").strip()
         print(f"{p.what} | {p.compiler} {version} | {p.flags} | {p.runner or 'itself'} |",
               trial.claims)
     end()

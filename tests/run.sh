@@ -19,7 +19,7 @@
 #   learning      models learn, and translate what they have never seen
 #
 # WATCHED says how to compile what is watched, WATCHER what runs it: without
-# them Valgrind does, with them a sanitizer. The last line is "N passed, N
+# them Valgrind does, with them a sanitizer. THREADS is 1 if it is not set. The last line is "N passed, N
 # failed". With CI=true a check that cannot be made counts as failed.
 #
 # Lists of flags are kept in variables that the shell is meant to split:
@@ -58,15 +58,16 @@ build()
 {
     name=$1
     shift
-    $CC $WARN "$@" $QUICK "tests/$name.c" -o "$here/program" -lm || {
-        echo "FAIL tests/$name.c does not compile"
+    source=$(source_of "$name")
+    $CC $WARN "$@" $QUICK "$source" -o "$here/program" -lm || {
+        echo "FAIL $name does not compile"
         return 1
     }
 }
 
 in_room() # command...
 {
-    (cd "$here/room" && OMP_NUM_THREADS=1 "$@")
+    (cd "$here/room" && OMP_NUM_THREADS=${THREADS:-1} "$@")
 }
 
 knows_complex() # tcc does not
@@ -79,7 +80,7 @@ double()
     level=-O1 openmp= kind=DOUBLE
     [ "$1" != gradcheck ] || level=-O2 # it runs for longer than that takes
     case " $CFLAGS " in
-    *" -fopenmp "*) ! grep -q omp_ "tests/$1.c" || openmp=-fopenmp ;;
+    *" -fopenmp "*) ! grep -q omp_ "$(source_of "$1")" || openmp=-fopenmp ;;
     esac
     ! listed complex | grep -qx "$1" || ! knows_complex || kind=COMPLEX
     build "$1" $level $openmp -DTRANSFORMER_$kind -DTRANSFORMER_POISON \
@@ -122,7 +123,7 @@ memory()
 
 memory_of()
 {
-    $WATCHED -DTRANSFORMER_MALLOC -DTRANSFORMER_DOUBLE "tests/$1.c" \
+    $WATCHED -DTRANSFORMER_MALLOC -DTRANSFORMER_DOUBLE "$(source_of "$1")" \
         -o "$here/program" -lm && in_room $WATCHER ../program
 }
 
@@ -136,8 +137,9 @@ commands()
         $WATCHED -DTRANSFORMER_MALLOC transformer.c -o "$here/program" -lm
     model=build/model.safetensors
     train="train data/dates.valid.tsv --valid data/dates.valid.tsv --model $model
-        --tokens char --layers 1 --d-model 16 --batch 8 --log build/log.csv"
-    for command in "$train --steps 3" "$train --steps 4 --resume" \
+        --log build/log.csv"
+    size="--tokens char --layers 1 --d-model 16 --batch 8"
+    for command in "$train $size --steps 3" "$train --steps 4 --resume" \
         "translate $model" "evaluate $model data/reverse.test.tsv" \
         "attention $model 7 --csv build/attention.csv" \
         "info $model" info --help "train --help" --version; do
@@ -157,7 +159,7 @@ job()
     double/* | float/* | memory/* | outside/* | machine/*)
         "${1%%/*}" "${1#*/}" ;;
     commands) commands ;;
-    chapters | planted | tiny | learning) sh "tests/$1.sh" ;;
+    chapters | planted | tiny | learning) sh "$(source_of "$1")" ;;
     *) echo "there is no test $1 in tests/run.sh" ;;
     esac
 }

@@ -8,12 +8,11 @@
 //
 // Which file is right? A run is a function of its seed, its data and the number
 // of steps, whatever it is measured on. So the parameters of step n are those of
-// a run of n steps without validation data, and how good they are is what
-// `evaluate` says of them. The rest follows: the file, byte for byte, from the
-// seed, the data, the steps asked for, the newest step, the step to use, and the
-// data it was measured on. The first file of each such state is read; the others
-// are compared with it. Uninterrupted runs come first. (15-saving.c reads the
-// format without the program's reader.)
+// a run of n steps without validation data, and the file follows, byte for byte,
+// from the seed, the data, the steps asked for and the steps done. The first
+// file of each such state is read; the others are compared with it.
+// Uninterrupted runs come first. (15-saving.c reads the format without the
+// program's reader.)
 
 #include "machine.h"
 
@@ -22,22 +21,15 @@
 
 // ## Runs without interruption
 
-// A run of so many steps, and how good it is on data v and w.
+// A run of so many steps.
 typedef struct {
     int seed, step;
     char data;
     Checkpoint run;
-    double accuracy[2]; // percent
 } Alone;
 
 Alone alone[200];
 int runs_alone;
-
-double share_of(const char *model, char valid) {
-    run("evaluate %s %c.tsv --threads 1", model, valid);
-    const char *line = strstr(written(), "token_accuracy ");
-    return line ? strtod(line + 15, NULL) : -2;
-}
 
 Alone *numbers_of(int seed, char data, int step) {
     for (int i = 0; i < runs_alone; i++)
@@ -46,28 +38,20 @@ Alone *numbers_of(int seed, char data, int step) {
             return &alone[i];
     Alone *a = &alone[runs_alone++];
     *a = (Alone){.seed = seed, .step = step, .data = data};
-    disk_remove("alone");
-    run("train %c.tsv" OPTIONS_OF_ALL "--seed %d --steps %d --model alone",
-        data, seed, step);
-    a->run = load_checkpoint("alone", true);
-    for (int i = 0; i < 2; i++)
-        a->accuracy[i] = share_of("alone", (char)('v' + i));
+    disk_remove("alone.safetensors");
+    run("train %c.tsv" OPTIONS_OF_ALL "--seed %d --steps %d --model "
+        "alone.safetensors", data, seed, step);
+    a->run = load_checkpoint("alone.safetensors", true);
     return a;
-}
-
-// In percent; two digits behind the point tell any two shares apart here.
-double accuracy_of(int seed, char data, int step, char valid) {
-    return numbers_of(seed, data, step)->accuracy[valid - 'v'];
 }
 
 // ## The specification
 
-// What a model file holds. `best` is the step to use and `on` what it was measured
-// on, 0 and '-' if the run has never been measured.
+// What a model file holds.
 typedef struct {
     bool there;
-    int seed, steps, step, best;
-    char data, on;
+    int seed, steps, step;
+    char data;
 } State;
 
 // How a run ends: by itself, killed in the nth save, or by a signal after its
@@ -78,10 +62,10 @@ typedef struct {
 } End;
 
 const End at_end = {"end", 0};
-State file_m, file_n; // what the files m and n should hold
+State file_m, file_n; // what the files m and n (.safetensors) should hold
 int expected;         // the status
 char story[2000], complaint[3000];
-int ties, files, behind, whole, known;
+int files, whole, known;
 State known_state[200], uninterrupted[27];
 int uninterrupted_runs;
 
@@ -91,34 +75,19 @@ bool ends(End e, const char *kind) {
 
 bool same_state(const State *a, const State *b) {
     return a->there == b->there && a->seed == b->seed && a->steps == b->steps
-        && a->step == b->step && a->best == b->best && a->data == b->data
-        && a->on == b->on;
-}
-
-// A look at the newest step; of two equal ones the newer is kept.
-void look_at(State *s, char valid) {
-    double found = accuracy_of(s->seed, s->data, s->step, valid);
-    double record = s->best ? accuracy_of(s->seed, s->data, s->best, s->on) : -1;
-    ties += found == record;
-    if (found >= record) {
-        s->best = s->step;
-        s->on = valid;
-    }
+        && a->step == b->step && a->data == b->data;
 }
 
 // Goes on from a state up to its steps, or up to where the run is meant to end;
 // `file` is what is saved then.
-void go_on(State s, State *file, char valid, End end) {
+void go_on(State s, State *file, End end) {
     int every = s.steps < 20 ? 1 : s.steps / 20, first = s.step, saves = 0;
     int signal_status = ends(end, "int") ? 130 : ends(end, "term") ? 143
                       : ends(end, "hup") ? 129 : 0;
     expected = ends(end, "end") ? 0 : 99; // 99: the moment does not come
     while (s.step < s.steps) {
         s.step++;
-        bool look = s.step % every == 0;
-        if (look && valid != '-')
-            look_at(&s, valid);
-        if (look || s.step == first + 1) {
+        if (s.step % every == 0 || s.step == first + 1) {
             if (ends(end, "kill") && ++saves == end.number) {
                 expected = 137;
                 return;
@@ -143,24 +112,18 @@ void should_be(const char *what, const char *wanted, const char *got) {
                  what, wanted, got);
 }
 
-// The run of a state: that of its newest step, with the numbers of its best.
+// The run of a state.
 Checkpoint run_of(const State *s) {
     Checkpoint c = numbers_of(s->seed, s->data, s->step)->run;
     c.settings.recipe.steps = s->steps;
-    c.trainer.best_step = s->best;
-    if (s->best) {
-        const Alone *best = numbers_of(s->seed, s->data, s->best);
-        c.trainer.best = best->run.trainer.model->list.values;
-        c.trainer.best_accuracy = best->accuracy[s->on - 'v'] / 100;
-    }
     return c;
 }
 
-// FNV-1a of so many numbers, 0 of none.
+// FNV-1a of so many numbers.
 uint64_t sum_of(const real *numbers, size_t count) {
     const unsigned char *byte = (const unsigned char *)numbers;
-    uint64_t hash = numbers ? 14695981039346656037u : 0;
-    for (size_t i = 0; byte && i < sizeof *numbers * count; i++)
+    uint64_t hash = 14695981039346656037u;
+    for (size_t i = 0; i < sizeof *numbers * count; i++)
         hash = (hash ^ byte[i]) * 1099511628211u;
     return hash;
 }
@@ -169,36 +132,26 @@ uint64_t sum_of(const real *numbers, size_t count) {
 void put_down(const Checkpoint *c, char to[300]) {
     const Trainer *t = &c->trainer;
     size_t count = t->model->list.count;
-    sprintf(to, "seed %d steps %d step %d best %d accuracy %.2f word %s "
-            "parameters %016" PRIx64 " of the best %016" PRIx64 " moments %016"
-            PRIx64 " %016" PRIx64, (int)c->settings.recipe.seed,
-            (int)c->settings.recipe.steps, (int)t->step, (int)t->best_step,
-            100 * t->best_accuracy, c->source.token[FIRST_TOKEN],
-            sum_of(t->model->list.values, count), sum_of(t->best, count),
-            sum_of(t->m, count), sum_of(t->v, count));
+    sprintf(to, "seed %d steps %d step %d word %s parameters %016" PRIx64
+            " moments %016" PRIx64 " %016" PRIx64,
+            (int)c->settings.recipe.seed, (int)c->settings.recipe.steps,
+            (int)t->step, c->source.token[FIRST_TOKEN],
+            sum_of(t->model->list.values, count), sum_of(t->m, count),
+            sum_of(t->v, count));
 }
 
 // What a file in this state must hold, when it is the first. Whoever uses it
-// has the state that is kept: main() reads a model for all commands alike.
+// has the newest state: main() reads a model for all commands alike.
 void read_state(const char *name, const State *s) {
     char wanted[300], got[300];
     Checkpoint right = run_of(s);
     const TensorList *l = &right.trainer.model->list;
     files++;
-    behind += s->best && s->best != s->step;
-    if (s->best) {
-        sprintf(wanted, "%.2f", 100 * right.trainer.best_accuracy);
-        sprintf(got, "%.2f", share_of(name, s->on));
-        should_be("what evaluate says of it", wanted, got);
-    }
     sprintf(wanted, "\nsteps trained %d\nchecksum %016" PRIx64 "\n", s->step,
-            sum_of(s->best ? right.trainer.best : l->values, l->count));
-    if (s->best)
-        sprintf(wanted + strlen(wanted), "best step %d\nbest accuracy %.2f\n",
-                s->best, 100 * right.trainer.best_accuracy);
+            sum_of(l->values, l->count));
     int status = run("info %s", name);
-    should_be("info", "as it is", strstr(written(), wanted) && (s->best
-           || !strstr(written(), "\nbest")) ? "as it is" : written());
+    should_be("info", "as it is", strstr(written(), wanted) ? "as it is"
+                                                            : written());
     if (status != 0)
         return;
     Checkpoint c = load_checkpoint(name, true);
@@ -231,11 +184,11 @@ void check_file(const char *name, const State *s) {
 
 void check_files(void) {
     should_be("the files there", file_m.there ? "m" : "",
-           find_node("m") ? "m" : "");
+           find_node("m.safetensors") ? "m" : "");
     should_be("the files there", file_n.there ? "n" : "",
-           find_node("n") ? "n" : "");
-    check_file("m", &file_m);
-    check_file("n", &file_n);
+           find_node("n.safetensors") ? "n" : "");
+    check_file("m.safetensors", &file_m);
+    check_file("n.safetensors", &file_n);
 }
 
 // Runs the program up to its end, and looks at what it leaves. The story does
@@ -244,7 +197,7 @@ void carry_out(const char *command, const char *others, char data,
                const char *file, char valid, End end) {
     char all[300] = "", wanted[32], got[1100];
     size_t told_so_far = strlen(story);
-    sprintf(all, "train %c.tsv %s --model %s", data, command, file);
+    sprintf(all, "train %c.tsv %s --model %s.safetensors", data, command, file);
     if (valid != '-')
         sprintf(all + strlen(all), " --valid %c.tsv", valid);
     snprintf(story + told_so_far, sizeof story - told_so_far, "%s%s (%s %d)",
@@ -272,7 +225,7 @@ void begin(const char *name, int seed, char data, char valid, int steps,
            End end) {
     State *file = *name == 'm' ? &file_m : &file_n;
     char text[50];
-    go_on((State){true, seed, steps, 0, 0, data, '-'}, file, valid, end);
+    go_on((State){true, seed, steps, 0, data}, file, end);
     sprintf(text, "--seed %d --steps %d", seed, steps);
     carry_out(text, OPTIONS_OF_ALL, data, name, valid, end);
 }
@@ -288,12 +241,10 @@ void resume(const char *name, char valid, int steps, End end) {
         s.data = 'x';
     } else {
         s.steps = steps ? steps : s.steps;
-        if (s.best && valid == '-')
-            expected = 2;
-        else if (s.step >= s.steps)
+        if (s.step >= s.steps)
             expected = ends(end, "end") ? 0 : 99;
         else
-            go_on(s, file, valid, end);
+            go_on(s, file, end);
     }
     carry_out(text, "", s.data, name, valid, end);
     for (int i = 0; i < uninterrupted_runs; i++)
@@ -303,8 +254,8 @@ void resume(const char *name, char valid, int steps, End end) {
 
 // A disk with m in this state, or without.
 void after(const State *s) {
-    disk_remove("m");
-    disk_remove("n");
+    disk_remove("m.safetensors");
+    disk_remove("n.safetensors");
     disk_remove("m.csv");
     disk_remove("n.csv");
     file_m = *s;
@@ -316,12 +267,10 @@ void after(const State *s) {
         if (same_state(&known_state[i], s)) {
             char copy[24];
             sprintf(copy, "known %d", i);
-            disk_copy(copy, "m");
+            disk_copy(copy, "m.safetensors");
         }
     sprintf(story, "after step %d of %d, seed %d, %c.tsv", s->step, s->steps,
             s->seed, s->data);
-    if (s->best)
-        sprintf(story + strlen(story), ", best %d on %c.tsv", s->best, s->on);
 }
 
 // The claim of one sequence.
@@ -332,12 +281,12 @@ void told(void) {
 
 // ## The table
 
-const char measured[] = "-vw";
+const char measured[] = "-v";
 
 void test_uninterrupted(void) {
     const int total[] = {10, 40, 60};
     for (int k = 0; k < 3; k++)
-        for (int v = 0; v < 3; v++)
+        for (int v = 0; v < 2; v++)
             for (int t = 0; t < 3; t++) {
                 after(&(State){0});
                 begin("m", k + 1, k < 2 ? 'x' : 'y', measured[v], total[t],
@@ -354,7 +303,7 @@ int test_beginnings(State *left) {
                        {"kill", 4}};
     int count = 0;
     for (int before = 0; before < 4; before++)
-        for (int v = 0; v < 3; v++)
+        for (int v = 0; v < 2; v++)
             for (int h = 0; h < 5; h++) {
                 after(&(State){0});
                 if (before)
@@ -375,7 +324,7 @@ int test_beginnings(State *left) {
 // with more steps …
 void test_going_on(const State *was) {
     const End interrupted = {"int", 1};
-    for (int v = 0; v < 3; v++) {
+    for (int v = 0; v < 2; v++) {
         for (int total = 0; total <= 60; total += 60) {
             after(was);
             resume("m", measured[v], total, at_end);
@@ -421,19 +370,14 @@ void test_following(const State *was) {
 void test_editions(void) {
     const char *const path[] = {"tests/golden/first-edition.safetensors",
                                 "tests/golden/second-edition.last.safetensors"};
-    for (int i = 0; i < 4; i++) {
-        int step = i / 2 ? 40 : 600;
-        disk_load(path[i / 2], "m");
+    for (int i = 0; i < 2; i++) {
+        int step = i ? 40 : 600;
+        disk_load(path[i], "m.safetensors");
         int status = run("train x.tsv --resume --steps %d --threads 1 --model "
-                         "m%s", step + 2, i % 2 ? " --valid v.tsv" : "");
-        double share = i % 2 ? share_of("m", 'v') : 0;
-        Checkpoint c = load_checkpoint("m", true);
-        const Trainer *t = &c.trainer;
-        CLAIM(status == 0 && t->step == step + 2
-              && fabs(100 * t->best_accuracy - share) < 0.005
-              && (i % 2 ? t->best_step > step : !t->best_step),
-              "a file of the %s edition goes on, measured on %s",
-              i / 2 ? "second" : "first", i % 2 ? "v" : "nothing");
+                         "m.safetensors", step + 2);
+        Checkpoint c = load_checkpoint("m.safetensors", true);
+        CLAIM(status == 0 && c.trainer.step == step + 2,
+              "a file of the %s edition goes on", i ? "second" : "first");
         checkpoint_free(&c);
     }
 }
@@ -441,8 +385,8 @@ void test_editions(void) {
 // ## Figures
 
 // Batches of all pairs, so that each step takes the same time.
-#define ALIKE "train z.tsv --layers 1 --d-model 16 --max-len 20 --batch 99 " \
-              "--threads 1 --model z --log z.csv "
+#define ALIKE "train z.tsv --threads 1 --model z.safetensors --log z.csv "
+#define SIZE "--layers 1 --d-model 16 --max-len 20 --batch 99 "
 
 // The speed in a row of the log.
 double speed_of(int step) {
@@ -463,17 +407,17 @@ void test_figures(void) {
                      "a\tb\na\tb\na\tb\n");
     disk_write("z.tsv", text, strlen(text));
     root_time = 0; // the kth step takes 2k - 1 times as long as the first
-    run(ALIKE "--steps 40");
+    run(ALIKE SIZE "--steps 40");
     double first = speed_of(1);
     for (int k = 1; k <= STEPS; k++)
         right += fabs(speed_of(k) * (2 * k - 1) / first - 1) < 0.05;
     CLAIM(right == STEPS, "tokens a second are those of the step, not of the run: "
           "%d of %d", right, STEPS);
     root_time = 1;
-    run(ALIKE "--steps 40");
+    run(ALIKE SIZE "--steps 40");
     double each = roots / STEPS;
     root_time = 0.001 / each; // a thousandth of a second for each step
-    run(ALIKE "--steps 40");
+    run(ALIKE SIZE "--steps 40");
     for (right = 0; right < STEPS; right++)
         if (fabs(speed_of(right + 1) * 0.001 / TOKENS - 1) > 0.1)
             break;
@@ -511,18 +455,15 @@ int main(void) {
     static State left[80];
     write_pairs("x.tsv", 'x', 0, 24, 0); // to train on
     write_pairs("y.tsv", 'y', 3, 24, 0);
-    write_pairs("v.tsv", 'x', 1, 12, 1); // to measure on: some are never learned
-    write_pairs("w.tsv", 'x', 2, 10, 0); // and these are
+    write_pairs("v.tsv", 'x', 1, 12, 1); // to measure on
     test_uninterrupted();
     int count = test_beginnings(left);
     for (int i = 0; i < count; i++) {
         test_going_on(&left[i]);
         test_following(&left[i]);
     }
-    CLAIM(behind > 9 && ties > 9 && whole > 9, "%d states, %d of them with two "
-          "sets of parameters; %d times the newer of two equally good ones was "
-          "kept; %d resumed runs ended in the bytes of one that was not "
-          "interrupted", files, behind, ties, whole);
+    CLAIM(whole > 9, "%d states; %d resumed runs ended in the bytes of one that "
+          "was not interrupted", files, whole);
     test_editions();
     test_figures();
     return claims_end();

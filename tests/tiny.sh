@@ -17,8 +17,8 @@ same()
 {
     steps=$1 data=$2
     shift 2
-    $room/transformer train "$data" --steps "$steps" --model $room/model "$@" \
-        2> $room/messages
+    $room/transformer train "$data" --steps "$steps" \
+        --model $room/model.safetensors "$@" 2> $room/messages
     expected=$(sed -n '$s/.*checksum //p' $room/messages)
     found=$($RUN $room/program "$data" "$steps" | sed -n '$s/^checksum //p')
     echo "transformer $expected, tiny $found"

@@ -15,12 +15,14 @@ python38    | python3                          | python3          | python
 ctags       | universal-ctags                  | ctags            | universal-ctags
 git         | git                              | git              | git
 ps          | procps                           | procps-ng        |
+gcovr       | gcovr                            | gcovr            | gcovr
 valgrind    | valgrind libc6-dbg               | valgrind         |
 clang       | clang                            | clang            |
 sanitizers  | clang libclang-rt-dev            | compiler-rt      |
 clang-omp   | clang libomp-dev                 | libomp-devel     |
 wasi        | clang lld wasi-libc libclang-rt-dev-wasm32 | wasi-libc-static lld | wasi-libc
 tcc         | tcc libc6-dev                    | tcc              |
+emulators   | qemu-user-static wine wine64 gcc-mingw-w64-x86-64 gcc-i686-linux-gnu libc6-dev-i386-cross gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross | |
 musl-gcc    | musl-tools                       | musl-gcc         |
 torch       | python3-torch python3-numpy      | python3-torch    | pytorch
 nltk        | python3-nltk                     | python3-nltk     |
@@ -36,7 +38,6 @@ node        | nodejs                           | nodejs           | node
 chromium    | chromium chromium-headless-shell | chromium         | chromium
 firefox-esr | firefox-esr                      | firefox          |
 pdfinfo     | poppler-utils                    | poppler-utils    | poppler
-mandoc      | mandoc                           | mandoc           | mandoc
 shellcheck  | shellcheck                       | ShellCheck       | shellcheck
 END
 }
@@ -70,6 +71,11 @@ has() # TOOL
     gcc | clang | tcc | musl-gcc) makes_program "$1" ;;
     sanitizers) makes_program clang -fsanitize=address,undefined ;;
     wasi) makes_program clang --target=wasm32-wasi --sysroot=/usr ;;
+    emulators)
+        for program in qemu-s390x-static wine x86_64-w64-mingw32-gcc \
+            i686-linux-gnu-gcc aarch64-linux-gnu-gcc s390x-linux-gnu-gcc; do
+            command -v $program > /dev/null || return
+        done ;;
     clang-omp) makes_program clang -fopenmp ;;
     openmpi | mpich) command -v "mpicc.$1" "mpirun.$1" > /dev/null ;;
     valgrind) valgrind -q true 2> /dev/null ;;

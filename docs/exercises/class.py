@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Grades a class: a folder with a folder or a zip file for each student.
 
-    python3 docs/exercises/class.py SUBMISSIONS MARKS.csv [N [own]]
+    python3 docs/exercises/class.py SUBMISSIONS MARKS.csv [N]
 
-`make class DIR=submissions CSV=marks.csv` does it; with STUDENT=own the numbers of each
-are those of its name (anna.zip: STUDENT=anna). MARKS.csv has a row for each: points, of
+`make class DIR=submissions CSV=marks.csv` does it. MARKS.csv has a row for each: points, of
 how many, how many regions are the reference's, who wrote the same lines, seconds, points
 by exercise, and what is wrong. It is written after each submission; if it is there, only
 submissions that are new or have changed are graded. Nothing in SUBMISSIONS is changed. It
@@ -24,8 +23,14 @@ import time
 import zipfile
 from pathlib import Path
 
+import tool  # which knows where the next ones are
+import compiling
+import cutting
+import hand_ins
 import neighbors
-import tool
+from files import SETTINGS, Trouble, read_text, write_text
+from refusing import code_of
+from source_file import Broken
 
 HEAD = ["submission", "digest", "points", "of", "reference", "alike", "seconds"]
 LONG = 40             # tokens of a region that two do not write in the same way by chance
@@ -51,9 +56,9 @@ def unpacked(submission, folder):
     return inside[0] if len(inside) == 1 and not files else folder
 
 
-def digest_of(folder, *wanted):
+def digest_of(folder, wanted):
     """A digest of what was handed in, and of how it is graded."""
-    found = hashlib.sha256(f"{wanted}\n{tool.reference().name}".encode())
+    found = hashlib.sha256(f"{wanted}\n{compiling.reference().name}".encode())
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.name != ".hints":
             found.update(f"\0{path.relative_to(folder)}\0".encode() + path.read_bytes())
@@ -62,17 +67,17 @@ def digest_of(folder, *wanted):
 
 def shape(region):
     """The tokens of a region, with its names numbered."""
-    numbers, code = {}, tool.code_of("\n".join(region.body), True)
+    numbers, code = {}, code_of("\n".join(region.body), True)
     return tuple(numbers.setdefault(token.text, len(numbers)) if token.kind == "name"
                  else token.text for token in neighbors.tokens(code))
 
 
 def shapes_of(folder, ours):
     """{region: its shape} of long regions that are not the reference's."""
-    tool.SETTINGS.update(FOLDER=str(folder), SRC="")
+    SETTINGS.update(FOLDER=str(folder), SRC="")
     try:
-        student = tool.student_regions(tool.student_file())
-    except tool.Broken:
+        student = hand_ins.student_regions(hand_ins.student_file())
+    except Broken:
         return {}
     found = {name: shape(region) for name, region in student.items()
              if not isinstance(region, str)}
@@ -90,15 +95,14 @@ def pairs_alike(shapes):
     return found
 
 
-def graded(folder, wanted, student, work):
+def graded(folder, wanted, work):
     """tool.py's results.json of one submission, and its seconds."""
     result, begun = work / "results.json", time.monotonic()
     result.unlink(missing_ok=True)
-    chosen = [f"N={wanted}"] * bool(wanted) + [f"STUDENT={student}"] * bool(student)
     try:
         said = subprocess.run(
-            [sys.executable, str(tool.HERE / "tool.py"), "grade", f"FOLDER={folder}",
-             f"JSON={result}", *chosen], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            [sys.executable, tool.__file__, "grade", f"FOLDER={folder}",
+             f"JSON={result}", f"N={wanted}"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             text=True, timeout=SECONDS).stdout
     except subprocess.TimeoutExpired:
         said = f"stopped after {SECONDS} seconds"
@@ -125,9 +129,9 @@ def read_rows(path):
     """The rows that are there, by submission."""
     if not path.exists():
         return {}
-    rows = list(csv.DictReader(io.StringIO(tool.read_text(path))))
+    rows = list(csv.DictReader(io.StringIO(read_text(path))))
     if any("submission" not in row or "digest" not in row for row in rows):
-        raise tool.Trouble(f"CSV={path} has no marks in it: it is not replaced")
+        raise Trouble(f"CSV={path} has no marks in it: it is not replaced")
     return {row["submission"]: row for row in rows}
 
 
@@ -137,24 +141,23 @@ def write_rows(path, rows, names):
                             extrasaction="ignore")
     writer.writeheader()
     writer.writerows(rows)
-    tool.write_text(path, text.getvalue())
+    write_text(path, text.getvalue())
 
 
-def grade_class(submissions, path, wanted, own):
-    every = tool.load_exercises()
+def grade_class(submissions, path, wanted):
+    every = cutting.load_exercises()
     names = [e.name for e in (tool.choose(every, wanted) if wanted else every)]
-    rows, work = read_rows(path), Path(tempfile.mkdtemp(dir=tool.BUILD))
+    rows, work = read_rows(path), Path(tempfile.mkdtemp(dir=compiling.BUILD))
     try:
         folders = {s.name: unpacked(s, work / f"copy-{k}") for k, s in enumerate(submissions)}
-        ours = {name: shape(region) for name, region in tool.reference_regions().items()}
+        ours = {name: shape(region) for name, region in cutting.reference_regions().items()}
         alike = pairs_alike({name: shapes_of(folder, ours)
                              for name, folder in folders.items()})
         for name, folder in folders.items():
-            student = Path(name).stem if own else ""
-            row, digest = rows.get(name, {}), digest_of(folder, wanted, student)
+            row, digest = rows.get(name, {}), digest_of(folder, wanted)
             if row.get("digest") != digest:
                 row = {"submission": name, "digest": digest,
-                       **row_of(*graded(folder, wanted, student, work))}
+                       **row_of(*graded(folder, wanted, work))}
             rows[name] = {**row, "alike": ", ".join(alike[name])}
             write_rows(path, [rows[other] for other in folders if other in rows], names)
             print(f"{name}: {row['points']}/{row['of']}", flush=True)
@@ -164,21 +167,20 @@ def grade_class(submissions, path, wanted, own):
 
 
 def main(arguments):
-    wanted, own = [*arguments[2:], "", ""][:2]
-    if len(arguments) not in (2, 3, 4) or not all(arguments[:2]) or own not in ("", "own"):
+    if len(arguments) not in (2, 3) or not all(arguments[:2]):
         sys.stderr.write("class.py: which? make class DIR=submissions CSV=marks.csv\n")
         return 2
     folder, path = Path(arguments[0]), Path(arguments[1]).absolute()
     try:
         if path.suffix != ".csv":
-            raise tool.Trouble(f"CSV={path} does not end in .csv, as in CSV=marks.csv")
+            raise Trouble(f"CSV={path} does not end in .csv, as in CSV=marks.csv")
         if not folder.is_dir():
-            raise tool.Trouble(f"DIR={folder}: there is no such folder")
-        tool.reference()  # the grader, and the folder that copies are made in
+            raise Trouble(f"DIR={folder}: there is no such folder")
+        compiling.reference()  # the grader, and the folder that copies are made in
         return grade_class(sorted(s for s in folder.iterdir() if s.name[0] != "." and (
             s.suffix == ".zip" or (s.is_dir() and not s.is_symlink()))), path,
-            wanted, own)
-    except tool.Broken as trouble:
+            "".join(arguments[2:]))
+    except Broken as trouble:
         sys.stderr.write(f"error: {trouble}\n")
         return 2
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 LIVE = Path(__file__).resolve().parent
 ROOT = LIVE.parent.parent
-sys.path.append(str(LIVE.parent / "weaver"))
+sys.path += [str(LIVE.parent / "weaver"), str(ROOT / "tests" / "lib")]
 
 import c_code  # noqa: E402
 

@@ -500,7 +500,7 @@ EXPORT void flow_begin(const char *source, const char *target) {
         return;
     }
     if (!*target) {
-        Sentence *own = translate_all(live.trainer.model, &s, 1, greedy, NULL,
+        Sentence *own = translate_all(live.trainer.model, &s, 1, 1,
                                       &live.trainer.arena);
         t = *own;
         free(own);

@@ -62,7 +62,7 @@ void take_text(const char *text) {
     free(written.text);
     free(written.tokens.id);
     written.text = strcpy(allocate(strlen(text) + 1, 1), text);
-    written.tokens = cut_text(text, &live.target, live.settings.tokenizer);
+    written.tokens = tokens_in_text(text, &live.target, live.settings.tokenizer);
     written.begins = written.tokens.length;
 }
 
@@ -70,7 +70,7 @@ void take_text(const char *text) {
 // of `next`, or, if there are none, the likeliest.
 Sentence seen_and(const char *next) {
     const Vocab *v = &live.target;
-    Sentence come = cut_text(next, v, live.settings.tokenizer);
+    Sentence come = tokens_in_text(next, v, live.settings.tokenizer);
     int seen = written.seen, more = max_int(come.length, 1);
     Sentence all = {allocate((size_t)(seen + more), sizeof(int)), seen + more};
     memcpy(all.id, written.tokens.id + written.tokens.length - seen,

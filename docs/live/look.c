@@ -118,13 +118,13 @@ EXPORT void attention(int kind, int layer, int h) {
 
 // Writes attention.csv, as `transformer attention --csv` does.
 EXPORT void save_attention(void) {
-    NewFile n = new_file("attention.csv", &csv_kind);
+    FILE *file = begin_file("attention.csv");
     const Batch *b = &looked.batch;
     Arena *arena = looked.pass.arena;
-    write_attention_csv(n.file, &looked.pass, &looked.saved,
+    write_attention_csv(file, &looked.pass, &looked.saved,
                         tokens_of(arena, &live.source, b->source, b->source_length),
                         tokens_of(arena, &live.target, b->input, b->target_length));
-    commit_file(&n);
+    end_file(file, "attention.csv");
 }
 
 // {"k":[[…]],"v":[[…]]}: what the cache holds for one head.

@@ -4,7 +4,7 @@ live.html and write.html."""
 import json
 
 from browser import Page
-from claims import claim
+from harness import claim
 
 
 class Reader(Page):

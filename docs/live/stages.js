@@ -169,7 +169,7 @@ const STAGES = {
     back: "Where the activation gave 0, nothing comes back.",
     backFormula: "dinner = dactive, where inner > 0", backOf: "{{link activation_backward}}",
     backLines: ["{{line ffn_backward: activation_backward(}}",
-      "{{line activation_backward: ? d[j] : 0}}"],
+      "{{line activation_backward: ? 0 : d[j]}}"],
     gelu: {back: "What comes back is multiplied by the slope of GELU there.",
       backFormula: "dinner = dactive · gelu'(inner)",
       backLines: ["{{line ffn_backward: activation_backward(}}",

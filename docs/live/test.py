@@ -22,7 +22,7 @@ from xml.etree import ElementTree
 
 import build    # which knows where claims are
 from browser import Browser
-from claims import claim, end
+from harness import claim, end
 from reader import AXE, Reader, claim_quiet
 
 PAGE = build.ROOT / "docs" / "live.html"
@@ -122,9 +122,6 @@ class Live(Reader):
 def native_losses(command, steps):
     """The first losses of the command that the page shows, and the last model's checksum."""
     words = shlex.split(command)[1:]
-    if "--valid" in words:  # else the best step is in use, not the last
-        at = words.index("--valid")
-        del words[at:at + 2]
     log = WORK / "log.csv"
     native(*words, "--steps", steps, "--log", log, "--model", WORK / "n.safetensors")
     said = native("info", WORK / "n.safetensors")
@@ -532,8 +529,11 @@ def test_look(browser):
     live.says("#translation", "la voiture rouge est rapide",
               "Look inside opens with a sentence and its translation")
     model, text = build.BUILD / "model.safetensors", "the small dog likes the cat"
-    score, words = native("translate", model, "--scores", "--length-penalty", 0,
-                          text=text + "\n")[:-1].split("\t")
+    words = native("translate", model, text=text + "\n")[:-1]
+    pair = WORK / "pair.tsv"
+    pair.write_text(f"{text}\t{words}\n", encoding="utf-8")
+    measured = dict(line.split() for line in native("evaluate", model, pair).splitlines())
+    score = -float(measured["loss"]) * int(measured["tokens"])
     live.choose("#source", text)
     live.says("#translation", words, "what is typed is translated, as by the native program")
     live.until(SETTLED)

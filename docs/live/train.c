@@ -136,7 +136,7 @@ EXPORT void train_new(char *arguments, int what_is_broken) {
     char *copy = allocate(strlen(arguments) + 1, 1);
     Arguments a = arguments_of(strcpy(copy, arguments));
     broken = what_is_broken;
-    live = (Checkpoint){.settings = a.settings, .header = copy};
+    live = (Checkpoint){.settings = a.settings, .texts = copy};
     Text text = read_pairs(a.operand[0], live.settings.tokenizer);
     check_size(&text, &live.settings);
     new_model(&live, a.operand[0], &text);
@@ -242,7 +242,7 @@ Sentence answer_slowly(Pass *pass, Sentence source) {
 // What the model says to n sentences.
 Sentence *answers(const Sentence *source, int n) {
     if (!(broken & DROPOUT_IN_USE))
-        return translate_all(live.trainer.model, source, n, greedy, NULL,
+        return translate_all(live.trainer.model, source, n, 1,
                              &live.trainer.arena);
     Pass pass = pass_in_use();
     Sentence *own = allocate((size_t)n, sizeof *own);

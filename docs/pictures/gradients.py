@@ -172,7 +172,7 @@ def gradient_paths():
 
 
 def norm_backward():
-    """The backward pass of a norm, in the numbers worked out below. From dn its mean
+    """The backward pass of a norm, in the numbers of the example. From dn its mean
     is taken, which is its part along (1,1,1,1), and its part along n; the rest goes
     on, times rstd. The box shows the same in space: the parts are at right angles, and dn is the
     diagonal. Below, the three ways from dn to the first number of dx.

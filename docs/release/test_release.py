@@ -21,7 +21,7 @@ import build
 import manual
 from build import RELEASE, ROOT
 
-from claims import claim, end  # noqa: E402
+from harness import claim, end  # noqa: E402
 from test_using import run  # noqa: E402
 
 VERSION = build.here()["--version"]

@@ -13,9 +13,9 @@ from manual import PROGRAM, ROOT
 
 WORK = ROOT / "build" / "using"
 STRICT = "cc -std=c11 -O1 -Wall -Wextra -Wpedantic -Wshadow -Werror -I.".split()
-sys.path.append(str(ROOT / "docs" / "weaver"))
+sys.path.append(str(ROOT / "tests" / "lib"))
 
-from claims import claim, end  # noqa: E402
+from harness import claim, end  # noqa: E402
 
 
 def run(*argv, text="", cwd=ROOT):
@@ -35,7 +35,7 @@ def main():
     program, names = re.findall(r"^ *```c\n(.*?)^ *```", using, re.S | re.M)
     status, said = compiled("program.c", program, "-o", WORK / "program", "-lm")
     claim(status == 0, "the program of docs/using.md compiles without a warning", said)
-    model, sentence = WORK / "model", "the red car is fast"
+    model, sentence = WORK / "model.safetensors", "the red car is fast"
     run(PROGRAM, "train", ROOT / "data" / "eng-fra.valid.tsv", "--steps", "60", "--layers",
         "1", "--d-model", "32", "--warmup", "20", "--model", model)
     _, wanted = run(PROGRAM, "translate", model, text=sentence + "\n")

@@ -24,7 +24,7 @@ int main(int argc, char **argv) {
     const Transformer *model = c.trainer.model;
     Arena *arena = &c.trainer.arena;
     Sentence source = tokenize(argv[2], &c.source, c.settings.tokenizer);
-    Sentence *target = translate_all(model, &source, 1, greedy, NULL, arena);
+    Sentence *target = translate_all(model, &source, 1, 1, arena);
     Pass pass = {.arena = arena, .config = &model->config};
     Saved saved;
     Batch batch = look(&pass, &saved, model, source, *target);

@@ -2,7 +2,7 @@
 // numbers that can be checked by hand, or compares a backward pass with finite
 // differences.
 //
-//     make examples
+//     make build/examples
 //     build/examples              lists them
 //     build/examples softmax      runs one of them: the function
 //                                 example_softmax
@@ -469,17 +469,17 @@ typedef struct {
     Pass pass;
     MultiHeadSaved s;
     MultiHead w;
-    Mat x, y, upstream;
+    Mat x, memory, upstream;
 } MultiHeadCase;
 
 double multi_head_loss(void *context) {
     MultiHeadCase *c = context;
-    return project(multi_head_forward(&c->pass, &c->s, &c->w, c->x, c->y,
+    return project(multi_head_forward(&c->pass, &c->s, &c->w, c->x, c->memory,
                                       (Mask){0}), c->upstream);
 }
 
 // All eight tensors of a multi-head attention and both of its inputs: x, where
-// the queries come from, and y, which feeds keys and values.
+// the queries come from, and the memory, which feeds keys and values.
 void example_multi_head_gradient(void) {
     enum { B = 2, T = 3, S = 4, D = 6, H = 3 };
     Config config = {.d_model = D, .heads = H};
@@ -494,16 +494,16 @@ void example_multi_head_gradient(void) {
         *g[k] = prefilled_linear(w[k]);
     }
     c.x = random_mat(B * T, D);
-    c.y = random_mat(B * S, D);
+    c.memory = random_mat(B * S, D);
     c.upstream = random_mat(B * T, D);
     multi_head_loss(&c);
-    Mat dx = prefilled(c.x), dy = prefilled(c.y);
-    MultiHeadSaved d = {.x = dx, .y = dy};
+    Mat dx = prefilled(c.x), dmemory = prefilled(c.memory);
+    MultiHeadSaved d = {.x = dx, .memory = dmemory};
     multi_head_backward(&c.pass, &d, &c.s, &c.w, &dw, c.upstream);
     for (int k = 0; k < 4; k++)
         compare_linear(name[k], multi_head_loss, &c, w[k], g[k]);
     compare("x", multi_head_loss, &c, c.x, dx, PREFILL);
-    compare("y", multi_head_loss, &c, c.y, dy, PREFILL);
+    compare("memory", multi_head_loss, &c, c.memory, dmemory, PREFILL);
     say(largest_error(dw.key.bias, prefilled(dw.key.bias)) < 1e-12,
         "\nThe key bias changes no weight, so its gradient is zero.");
 }
@@ -1070,13 +1070,18 @@ int write_pieces(char *to, const char *text, const Vocab *v) {
     return pieces;
 }
 
-// Prints the last merge, and how often it occurs.
-void show_merge(const Vocab *v, int times) {
-    Merge m = v->merges.list[v->merges.count - 1];
-    char line[100];
-    int end = write_piece(line, v->token[m.left]);
-    end += sprintf(line + end, " + ");
-    write_piece(line + end, v->token[m.right]);
+// Prints what the last merge has joined, and how often it occurs. `before` is
+// the vocabulary without its piece.
+void show_merge(const Vocab *v, const Vocab *before, int times) {
+    char piece[100], line[200], *to = line;
+    const char *end = v->token[v->count - 1];
+    sprintf(piece, "%s", end + (*end == ' '));
+    Sentence s = tokenize(piece, before, (Tokenizer){.tokens = BYTE_PAIRS});
+    for (int k = *end != ' '; k < s.length - 1; k++) { // without the blank
+        to += sprintf(to, "%s", to > line ? " + " : "");
+        to += write_piece(to, before->token[s.id[k]]);
+    }
+    free(s.id);
     put(line, 10);
     printf("%6d   ", times);
 }
@@ -1091,10 +1096,11 @@ void example_byte_pairs(void) {
     write_pieces(line, "cat cats eat eats", &v);
     printf("merge     occurs   the words then\n%19s%s\n", "", line);
     for (int n = 1; n <= 5; n++, before = pieces) {
-        vocab_free(&v);
+        Vocab old = v;
         v = learn_merges((char *[]){text}, 1, n);
         pieces = write_pieces(line, text, &v);
-        show_merge(&v, before - pieces);
+        show_merge(&v, &old, before - pieces);
+        vocab_free(&old);
         write_pieces(line, "cat cats eat eats", &v);
         puts(line);
     }
@@ -1104,7 +1110,7 @@ void example_byte_pairs(void) {
     printf("beat      %s\n", line);
     vocab_free(&v);
     v = learn_merges((char *[]){text}, 1, 1000);
-    say(v.merges.count == 5, "\nAfter that no pair occurs twice.");
+    say(v.count == FIRST_TOKEN + 6 + 5, "\nAfter that no pair occurs twice.");
     vocab_free(&v);
 }
 
@@ -1436,7 +1442,7 @@ void example_look(void) {
     const Transformer *model = c.trainer.model;
     Sentence source = tokenize("the black car", &c.source,
                                   c.settings.tokenizer);
-    Sentence *target = translate_all(model, &source, 1, greedy, NULL, &room);
+    Sentence *target = translate_all(model, &source, 1, 1, &room);
     Pass pass = {.arena = &room, .config = &model->config};
     Saved s;
     Batch batch = look(&pass, &s, model, source, *target);

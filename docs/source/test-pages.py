@@ -11,10 +11,10 @@ import sys
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent.parent
-sys.path += [str(DOCS / "live"), str(DOCS / "weaver")]
+sys.path += [str(DOCS / "live"), str(DOCS.parent / "tests" / "lib")]
 
 from browser import Browser  # noqa: E402
-from claims import claim, end  # noqa: E402
+from harness import claim, end  # noqa: E402
 
 SEARCH = ".search input"
 

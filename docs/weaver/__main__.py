@@ -27,6 +27,9 @@ nobody uses, a formula that cannot be set) stops it with a message.
 """
 
 import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "lib"))
 
 from book import Book
 from common import DOCS, check_programs, fail, read

@@ -22,11 +22,14 @@ import shutil
 import sys
 import textwrap
 from collections import namedtuple
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "lib"))
 
 import c_code
-from claims import claim, end
 from common import DOCS, ROOT, command
-from source_file import Broken
+from harness import claim, end
+from source_file import Broken, plain
 
 RUNS = DOCS / "runs" / "breaking"
 BUILD = ROOT / "build" / "breaking"
@@ -86,8 +89,8 @@ class Training(namedtuple("Training", "task options sentences seeds", defaults=(
         """{label: value} of a training by the program in a folder, and what the model makes
         of the sentences."""
         data, more = ROOT / "data" / self.task, f" --seed {seed}" if seed > 1 else ""
-        command(["./transformer", "train", f"{data}.train.tsv", "--model", "model",
-                 "--log", "log.csv", *(self.options + more).split()], cwd=folder)
+        command(["./transformer", "train", f"{data}.train.tsv", "--model",
+                 "model.safetensors", "--log", "log.csv", *(self.options + more).split()], cwd=folder)
         with open(folder / "log.csv", encoding="utf-8", newline="") as file:
             losses = [float(row["loss"]) for row in csv.DictReader(file)]
         size = len(losses) // PARTS
@@ -159,8 +162,8 @@ BROKEN = {
         [("embedding_backward", "to[j] += scale", "to[j] = scale")]),
     "no_bend": (
         [REVERSE_THRICE],
-        [("activation_forward", "from[j] > 0 ? from[j] : 0", "from[j]"),
-         ("activation_backward", "from[j] > 0 ? d[j] : 0", "d[j]")]),
+        [("activation_forward", "(double)from[j] <= 0 ? 0 : from[j]", "from[j]"),
+         ("activation_backward", "(double)from[j] <= 0 ? 0 : d[j]", "d[j]")]),
     "no_third_term": (
         [Example("norm_gradient"), REVERSE_THRICE],
         [("norm_backward", " - n * dnn_mean", "")]),
@@ -257,7 +260,7 @@ def difference(change):
     lines = re.sub(" +//", "  //", textwrap.dedent(
         f"{before}\n{after}")).split("\n")
     return [f"{sign} {line}".rstrip() for sign, line in zip(signs, lines)
-            if sign == "-" or c_code.plain(line).strip()]
+            if sign == "-" or plain(line).strip()]
 
 
 def recorded(name):

@@ -8,11 +8,14 @@ website.py checks the links of its pages by what stands here.
 import html
 import json
 import re
+import sys
 from fractions import Fraction
 from html.parser import HTMLParser
 from os.path import normpath
 from pathlib import Path
 from urllib.parse import unquote
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "lib"))
 
 import blanks
 import breaking
@@ -20,10 +23,11 @@ import c_code
 import formula
 import link
 from book import Book
-from claims import claim, end, none
 from common import DOCS, ROOT
 from figures import drawing
+from harness import claim, end, none
 from pages import exercises
+from source_file import plain
 
 STYLE = (DOCS / "style.css").read_text(encoding="utf-8")
 VOID = {"meta", "link", "br", "hr", "img", "input"}
@@ -157,7 +161,7 @@ def check_calls(pages, book):
     calls, lost = 0, []
     for page in (pages[f"{c.page}.html"] for c in book.chapters):
         for code, names in zip(page.listings, page.names):
-            called = functions & set(re.findall(r"(\w+)\(", c_code.plain(code)))
+            called = functions & set(re.findall(r"(\w+)\(", plain(code)))
             here = {name for name, (listing, _) in page.anchors.items()
                     if page.listings[listing] == code}
             calls += len(called)
@@ -352,8 +356,8 @@ def check_claims():
 
 
 # Names in texts that are those of other programs, or stand for any name.
-OTHERS = set("""bench_torch create_causal_mask create_padding_mask grade_my_name keep_default_na
-    make_model max_score my_name no_scale run_autograder run_epoch seq_len subsequent_mask
+OTHERS = set("""bench_torch create_causal_mask create_padding_mask keep_default_na
+    make_model max_score no_scale norm_first run_autograder run_epoch seq_len subsequent_mask
     train_gpt2 transformer_base_v1 transformer_base_v2 zero_grad""".split())
 
 

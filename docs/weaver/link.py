@@ -2,7 +2,7 @@
 
 import re
 
-from c_code import plain
+from source_file import plain
 
 # What is skipped, or else a name, in a listing that pandoc has colored. A
 # member of a struct is no name: it comes after "." or "->".

@@ -88,6 +88,11 @@ NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|("(?:\\.|[^"\\\n])*"|'
                       r"'(?:\\.|[^'\\\n])*')", re.S)
 
 
+def plain(code):
+    """Code without comments, strings and directives."""
+    return re.sub(r"^#(.*\\\n)*.*", "", NOT_CODE.sub(" ", code), flags=re.M)
+
+
 @dataclass
 class Region:
     start: int  # number of the line "//@ exercise NAME"
@@ -99,44 +104,60 @@ class Region:
 
     def code(self):
         """The body without comments and blanks."""
-        text = NOT_CODE.sub(lambda m: m[1] or " ", "\n".join(self.body))
-        return "".join(text.split())
+        return "".join(without_comments("\n".join(self.body)).split())
+
+
+def read_regions(text, label, known=None):
+    """The regions of a file by name, in their order. In the place of one that is broken
+    stands what is wrong, a text; so does, under "", what belongs to none. If `known`
+    names are given, no others may occur."""
+    found, name = {}, None
+
+    def without_end():
+        found[name] = f"{label}:{found[name].start}: //@ exercise {name} has no //@ end"
+
+    for number, line in enumerate(text.split("\n"), 1):
+        place = f"{label}:{number}"
+        try:
+            kind, argument = marker(line, place)
+        except Broken as broken:
+            found.setdefault("", str(broken))
+            continue
+        if kind not in ("exercise", "end"):
+            if name is not None:
+                found[name].body.append(line)
+            continue
+        if kind == "end" and name is None:
+            found.setdefault("", f"{place}: //@ end without a //@ exercise before it")
+        if kind == "exercise" and name is not None:
+            without_end()
+        name = None
+        if kind == "exercise" and argument in found:
+            found[argument] = f"{place}: //@ exercise {argument} stands here again"
+        elif kind == "exercise" and known is not None and argument not in known:
+            found.setdefault("", f"{place}: there is no exercise {argument}")
+        elif kind == "exercise":
+            name, found[argument] = argument, Region(number)
+    if name is not None:
+        without_end()
+    return found
 
 
 def regions(text, label, known=None):
-    """The regions of a file by name, in their order. If `known` names are given,
-    no others may occur."""
-    found, name = {}, None
-    for number, line, kind, argument in marked_lines(text, label):
-        place = f"{label}:{number}"
-        if kind == "end":
-            if name is None:
-                raise Broken(f"{place}: //@ end without a //@ exercise before it")
-            name = None
-        elif kind == "exercise":
-            if name is not None:
-                raise Broken(f"{place}: //@ exercise {argument} within //@ exercise "
-                             f"{name}, which began in line {found[name].start} and "
-                             "has no //@ end yet")
-            name = argument
-            if name in found:
-                raise Broken(f"{place}: //@ exercise {name} stands here again; the "
-                             f"first is in line {found[name].start}")
-            if known is not None and name not in known:
-                raise Broken(f"{place}: there is no exercise {name}")
-            found[name] = Region(number)
-        elif name is not None:
-            found[name].body.append(line)
-    if name is not None:
-        raise Broken(f"{label}:{found[name].start}: //@ exercise {name} has no "
-                     "//@ end")
+    """The same of a file in which none is broken."""
+    found = read_regions(text, label, known)
+    for region in found.values():
+        if isinstance(region, str):
+            raise Broken(region)
     return found
+
+
+def without_comments(text):
+    return NOT_CODE.sub(lambda m: m[1] or " ", text)
 
 
 def stub_body(name, region):
     """What stands in the place of a region in the student's file."""
-    if is_stub(name, region):
-        return region.body
     count = sum(1 for line in region.body
                 if line.strip() and not line.strip().startswith("//"))
     first = next(line for line in region.body if line.strip())

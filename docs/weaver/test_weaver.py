@@ -22,8 +22,8 @@ import finding
 import routes
 import start
 from book import Book
-from claims import claim, end
 from common import DOCS, ROOT
+from harness import claim, end
 from pages import woven
 from source_file import Broken
 

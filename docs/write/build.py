@@ -3,8 +3,6 @@
 graded without a compiler of one's own: one file, which asks no network.
 
     python3 docs/write/build.py          build/write/write.html, and build/site/write.html
-    python3 docs/write/build.py FOLDER   FOLDER/write.html, without solutions: of the students'
-                                         bundle in FOLDER, which docs/exercises/bundle.py packs
 
 package-lock.json pins what comes from npm, with its checksums: Clang for
 WebAssembly, Python for WebAssembly, the editor, and esbuild, which puts scripts
@@ -30,20 +28,24 @@ DOCS = WRITE.parent
 ROOT = DOCS.parent
 BUILD = ROOT / "build" / "write"
 MODULES = BUILD / "node_modules"
-COMPILED = [ROOT / "transformer.c", DOCS / "exercises" / "grade.c", DOCS / "exercises" / "grade.h"]
+GRADER = DOCS / "exercises" / "grader"
 TINY_C = ROOT / "notebook" / "programs" / "tiny.c"
-BUNDLE = Path(sys.argv[1]).resolve() if sys.argv[1:] and __name__ == "__main__" else None
-PAGE = (BUNDLE or BUILD) / "write.html"
+PAGE = BUILD / "write.html"
 sys.path[:0] = [str(folder) for folder in (
-    (BUNDLE or ROOT) / "docs" / "exercises", DOCS / "exercises", DOCS / "weaver", DOCS / "live",
-    WRITE)]
+    DOCS / "exercises", DOCS / "weaver", DOCS / "live", ROOT / "tests" / "lib", WRITE)]
 sys.dont_write_bytecode = True
 
 import breaking
-import bundle
 from book import Book
 from prose import anchor_of
-from desk import tool
+import bridge  # noqa: F401: it knows where the next ones are
+import compiling
+import cutting
+import grading
+import source_file
+from files import REFERENCE, read_text, zipped
+from source_file import regions
+from tool import project_files
 
 # The live page's way to compile: its flags, but for the place of the C library.
 LIVE = importlib.util.spec_from_file_location("live", DOCS / "live" / "build.py")
@@ -55,7 +57,7 @@ WASI = ["--target=wasm32-wasip1", "-D_WASI_EMULATED_SIGNAL"]
 # calls null.c.
 STUDENT = """-std=c11 -O0 -ffp-contract=off -fsanitize=null -fno-sanitize-recover=null
     -lm -lwasi-emulated-signal -Wl,--stack-first,-z,stack-size=1048576,-z,muldefs
-    """.split() + [f"-Wl,--max-memory={tool.MEMORY << 10}"]
+    """.split() + [f"-Wl,--max-memory={compiling.MEMORY << 10}"]
 TINY = "-std=c11 -O2 -msimd128 -ffp-contract=off -lm -Wl,-z,stack-size=1048576".split()
 
 
@@ -111,20 +113,19 @@ def live_commands():
 
 def jobs(folder):
     """Writes the sources for make.js, and what to do with them."""
-    reference, *grader = map(tool.read_text, COMPILED)
-    live_files = {path.name: tool.read_text(path)
-                  for path in (DOCS / "live").glob("*.c")}
-    texts = {"transformer.c": reference, "weak.h": tool.weak(), **live_files,
-             "grade.c": grader[0], "grade.h": grader[1]}
-    texts["tiny.c"] = tool.read_text(TINY_C)
-    texts["grade.c"] += tool.read_text(WRITE / "null.c")
+    live_files = {path.name: read_text(path) for path in (DOCS / "live").glob("*.c")}
+    texts = {**live_files, "transformer.c": read_text(REFERENCE),
+             "weak.h": compiling.outlines().weak(),
+             "tiny.c": read_text(TINY_C), "grade.h": read_text(GRADER / "grade.h"),
+             "grade.c": read_text(GRADER / "grade.c") + read_text(WRITE / "null.c")}
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     weak = ["-O1", "-include", "weak.h"]
     (folder / "jobs.json").write_text(json.dumps({
-        "commands": {"grade": WASI + tool.DEFINES + STUDENT, "live": live_commands(), "tiny": WASI + TINY},
+        "commands": {"grade": WASI + compiling.DEFINES + STUDENT,
+                     "live": live_commands(), "tiny": WASI + TINY},
         "files": ["transformer.c", "grade.h", "weak.h", *live_files],
         "objects": [{"name": "grade", "source": "grade.c",
                      "flags": ["-DSOURCE=\"transformer.c\"", *weak]},
@@ -136,12 +137,11 @@ def compile_parts():
     out = BUILD / "out"
     out.mkdir(exist_ok=True)
     key = jobs(BUILD / "in") + digest(
-        *(tool.read_text(WRITE / name) for name in ("make.js", "toolchain.js",
+        *(read_text(WRITE / name) for name in ("make.js", "toolchain.js",
                                                      "command.js")),
         (WRITE / "package-lock.json").read_text())
-    bundle = bundled("make.js", "node")
     script = BUILD / "make.mjs"
-    script.write_text(bundle, encoding="utf-8")
+    script.write_text(bundled("make.js", "node"), encoding="utf-8")
     once("parts", key, lambda: run("node", script, BUILD / "in", out))
 
 
@@ -156,46 +156,10 @@ def to_html(texts):
                           stdout=subprocess.PIPE, check=True)
     shown = re.sub(r'<a href="([^"#][^"]*)"', lambda link: '<a target="_blank" href="'
                    f'{in_the_site(link[1])}"', done.stdout)
-    if BUNDLE:
-        shown = bundle.without_dead_links(shown, tool.ROOT)
     shown = re.sub("<code>[^<]*</code>", lambda code: re.sub(  # an option is not broken
         r"(?<![\w-])--[a-z][\w-]*", r'<span class="whole">\g<0></span>', code[0]), shown)
     parts = re.sub(r'(<h\d) id="[^"]*"', r"\1", shown).split(mark)
     return [re.sub(r"<pre\b[^>]*>", '<pre tabindex="0">', part.strip()) for part in parts]
-
-
-# What a page says of the terminal, and what is said in its place to a reader who has
-# none. Each is found somewhere.
-TERMINAL = [
-    (r"\*\*Fix\*\* the line in\s`exercises/bugs/[\w-]+\.c`,\sthen\s`make grade N=\w+`\.",
-     "**Fix** the line in the editor, then press *Check*."),
-    (r"`make grade N=\w+` shows", "*Check* shows"),
-    (r"Run\s`make grade N=\w+` and read", "Press *Check* and read"),
-    (r" `make grade N=\w+`$", ""),
-    (r"Begin (?:the program )?`exercises/[\w-]+\.c` with\s`#define TRANSFORMER_NO_MAIN`"
-     r"\s+and\s+`#include \"../transformer\.c\"`, and build it with\n\n```\n(?:.+\n)+```\n",
-     "The editor has the beginning of a program, which includes `transformer.c` in "
-     "double precision.\n*Run the program* compiles it and shows what it prints.\n"),
-    (r"\*\*Write\*\* the numbers into `exercises/answers\.txt`",
-     "**Write** the numbers into the lines of `exercises/answers.txt`, below the program"),
-    (r"\*\*Write\*\* one line `name = value` for each name into `exercises/answers\.txt`\.",
-     "**Write** a number behind each name in `exercises/answers.txt`, below the program."),
-    (r" Then\slet the program check you: `\./transformer info --help` lists the options it\stakes\.",
-     ""),
-    (r"`\./transformer info --layers 6 [^`]*`\nprints the encoder's table first\. ", ""),
-    (r" The lab's program\ncan be asked afterwards\.(?:.*\n)+?```\n(?:.+\n)+```\n", "\n"),
-    (r"```\ncc -O2 exercises/bugs/training-and-use\.c(?:.*\n)+?```\n\n", ""),
-    (r"The gradient check of your file, made in a folder of its own \(two minutes\):\n\n"
-     r"```\n(?:.*\n)+?```\n\n", ""),
-    (r" `make examples && build/examples leak` does\nthis with the sound program; its source is "
-     r"`example_leak` in `docs/source/examples\.c`\.", ""),
-]
-
-
-def for_the_page(text):
-    for pattern, instead in TERMINAL:
-        text = re.sub(pattern, instead, text)
-    return text
 
 
 def linked(text, book, name):
@@ -214,8 +178,8 @@ def in_the_site(address):
 
 def region_of(exercise, stub):
     """The function around a region, as the student sees it at first."""
-    lines, region = stub.split("\n"), tool.regions(stub, "the stub")[exercise.name]
-    head, end = tool.around(lines, region)
+    lines, region = stub.split("\n"), regions(stub, "the stub")[exercise.name]
+    head, end = cutting.around(lines, region)
     while lines[head - 1].startswith("//"):
         head -= 1
     return {"first": head + 1, "stub": "\n".join(region.body),
@@ -226,8 +190,8 @@ def region_of(exercise, stub):
 def bug_of(exercise, reference):
     """The lines that a bug changes, in the file without the exercises' marks."""
     marks = [line for number, line in enumerate(reference.split("\n"))
-             if tool.source_file.marker(line, number)[0] not in ("exercise", "end")]
-    wrong = tool.plant_bug(exercise).split("\n")
+             if source_file.marker(line, number)[0] not in ("exercise", "end")]
+    wrong = cutting.plant_bug(exercise).split("\n")
     at = next(i for i, (a, b) in enumerate(zip(marks, wrong)) if a != b)
     count = len(exercise.right.split(" ⏎ "))
     more = len(wrong) - len(marks)
@@ -239,7 +203,7 @@ def place_of(exercise, book):
     chapter = book.numbered[int(exercise.chapter)]
     found = {"book": f"docs/{chapter.page}.html", "section": ""}
     if exercise.kind == "write":
-        line = tool.reference_regions()[exercise.name].start
+        line = cutting.reference_regions()[exercise.name].start
         titles = [block.lines[0].lstrip("# ") for block in chapter.blocks
                   if block.line < line and block.lines[0].startswith("##")]
         if titles:
@@ -249,10 +213,10 @@ def place_of(exercise, book):
 
 
 def exercise_pages(reference):
-    stub, book = tool.make_stub(), Book(tool.REFERENCE)
-    pages = [e for e in tool.load_exercises() if not e.source]  # of transformer.c alone
+    stub, book = cutting.make_stub(), Book(REFERENCE)
+    pages = [e for e in cutting.load_exercises() if not e.source]  # of transformer.c alone
     shown = iter(to_html([text for page in pages for text in (page.title, *(
-        linked(for_the_page(text), book, page.name) for text in (page.text, *page.hints)))]))
+        linked(text, book, page.name) for text in (page.text, *page.hints)))]))
     found = []
     for e in pages:
         more = {"heading": re.sub("</?p>", "", next(shown)), "text": next(shown),
@@ -264,7 +228,7 @@ def exercise_pages(reference):
                         file=f"exercises/bugs/{e.slug}.c", stub="")
         elif e.kind == "number":
             more.update(file=f"exercises/{e.slug}.c", stub="".join(
-                f"{name} =\n" for name in tool.wanted_answers(e)).rstrip("\n"))
+                f"{name} =\n" for name in grading.wanted_answers(e)).rstrip("\n"))
         found.append({"name": e.name, "number": e.number, "title": e.title,
                       "chapter": e.chapter, "points": e.worth, "kind": e.kind,
                       **place_of(e, book), **more})
@@ -282,69 +246,10 @@ def broken_lines(reference):
                        "options": training and training.options}
     names = re.findall(r'^  "([\w-]+)": \{\n    name: "([^"]*)"',
                        (DOCS / "live" / "train.js").read_text(encoding="utf-8"), re.M)
-    return {"version": digest(reference, tool.read_text(TINY_C))[:16], "breaks": found,
+    return {"version": digest(reference, read_text(TINY_C))[:16], "breaks": found,
             "tasks": {task: name for task, name in names
                       if f"{task}.train.tsv" in live.DATA},
             "options": breaking.REVERSE.options}
-
-
-# ---------------------------------------------------------------- the labs
-
-# The labs that the page runs. Of each program: its arguments, and what is plotted at
-# first: across, up, a line for each, only rows with, which axes are logarithmic.
-LABS = {
-    "01-scaling": [("01-scaling", "", "d_k", "largest", "scaled, run", "", "x")],
-    "03-positions": [
-        ("03-lengths", "copy sinusoidal 1000", "place", "forced", "run", "length=14", ""),
-        ("03-positions", "dot", "offset", "dot", "position", "run=1", "")],
-    "05-norms": [("05-norms", "", "layer", "gradient", "norm, run",
-                  "loss=random layers=12", "")],
-    "07-masks": [("07-masks", "leak", "position", "difference", "changed, run",
-                  "mask=causal", "")],
-    "12-gradient-check": [("12-gradient-check", "", "step", "caught", "method, run",
-                           "activation=relu", "xy")],
-}
-
-# What a lab says of files, and what is said of them here.
-LAB_WORDS = [
-    (r"run `build/notebook/03-lengths\s+copy sinusoidal STEPS`\s+with",
-     "run `03-lengths.c` with the arguments `copy sinusoidal STEPS`,"),
-    (r"Then train six post-norm layers at the\s+rate of 0\.003 with",
-     "Then, under *Your own transformer.c*, train it with `--layers 6 --d-model 32 --steps 400 "
-     "--schedule constant --lr 0.003 --clip 1000000000 --dropout 0 --warmup STEPS`, with"),
-    (r"plot the loss at\s+the end against the warm-up",
-     "write its losses on unseen pairs into the table, below a line `warmup,loss`, and plot them"),
-    (r"Then build \"the leak test\" for a\s+program of yours, or for `exercises/transformer\.c`:",
-     "Then write a `causal_mask` of your own below the last `#include`, with its head in "
-     "chapter 9; it takes the place of the file's. Give"),
-    (r"the\s+plot of \"What a check can see\" for it", "the plot of `caught` against `step`"),
-]
-
-
-def labs():
-    """The labs' words before their first code, and what is to be handed in."""
-    pages = []
-    for name in LABS:
-        text = tool.read_text(ROOT / "notebook" / f"{name}.md")
-        title, before = re.search(r"^# (.*?)\n(.*?)^``` ", text, re.M | re.S).groups()
-        task = re.search(r"^## To hand in\n.*", text, re.M | re.S)[0]
-        words = re.sub(r"\]\((?=\d)", "](../notebook/", before + task)
-        for pattern, instead in LAB_WORDS:
-            words = re.sub(pattern, instead, words)
-        pages += [title, words]
-    shown = iter(to_html(pages))
-    fields = ["name", "arguments", "x", "y", "series", "rows", "logarithmic"]
-    return [{"name": name, "title": re.sub("<.*?>", "", next(shown)), "text": next(shown),
-             "programs": [{**dict(zip(fields, program)), "text": tool.read_text(
-                 ROOT / "notebook" / f"{program[0]}.c")} for program in programs]}
-            for name, programs in LABS.items()]
-
-
-def headers():
-    """The labs' headers, which include transformer.c where they stand."""
-    return {f"lib/{path.name}": f'#line 1 "lib/{path.name}"\n' + tool.read_text(path).replace(
-        "../../transformer.c", "transformer.c")
-        for path in [ROOT / "notebook" / "lib" / name for name in ("lab.h", "measure.h")]}
 
 
 # ---------------------------------------------------------------- the page
@@ -384,12 +289,10 @@ def resources():
 
 def project():
     """The files that the grader reads."""
-    files = [tool.REFERENCE, tool.KNOWN, *tool.SCRIPTS, tool.HERE / "order.txt",
-             *sorted(tool.HERE.glob("pages/*.md"))]
-    return tool.zipped({
-        **{str(path.relative_to(tool.ROOT)): tool.read_text(path) for path in files},
-        "docs/write/desk.py": tool.read_text(WRITE / "desk.py"),
-        "build/exercises/made/transformer.c": tool.read_text(tool.REFERENCE)})
+    return zipped({
+        **{str(path.relative_to(ROOT)): read_text(path) for path in project_files()},
+        "docs/write/bridge.py": read_text(WRITE / "bridge.py"),
+        "build/exercises/made/transformer.c": read_text(REFERENCE)})
 
 
 # Licenses whose text other packages have, or whoever builds the page; and the packages
@@ -437,19 +340,17 @@ def packed_files():
                           python / "python_stdlib.zip", out / "commands.json",
                           out / "grade.o", out / "live.o", out / "grade.wasm"]}
     files.update({"llvm-resources.tar": resources(), "project.zip": project(),
-                  "sources.json": b"{}"})
-    if not BUNDLE:
-        files.update(whole_files(out))
+                  **whole_files(out)})
     return "\n".join(packed(name, content) for name, content in files.items())
 
 
 def whole_files(out):
     """What shows, or trains, the whole program."""
-    sources = {name: tool.read_text(BUILD / "in" / name)
+    sources = {name: read_text(BUILD / "in" / name)
                for name in json.loads((BUILD / "in" / "jobs.json").read_text())["files"]}
     sources.update({"live": sources["live.c"],
-                    "grade": tool.read_text(BUILD / "in" / "grade.c"),
-                    "outline.c": tool.outlines().outline(tool.read_text(tool.REFERENCE))})
+                    "grade": read_text(BUILD / "in" / "grade.c"),
+                    "outline.c": compiling.outlines().outline(read_text(REFERENCE))})
     return {"tiny.wasm": (out / "tiny.wasm").read_bytes(),
             "sources.json": json.dumps(sources).encode(),
             "live.html": (DOCS / "live.html").read_bytes()}
@@ -476,38 +377,26 @@ def scripts():
         for name, text in workers.items())
 
 
-def template():
-    """The page; for students without the whole program, and without solutions."""
-    text = (WRITE / "page.html").read_text(encoding="utf-8")
-    if not BUNDLE:
-        return text
-    text = re.sub(r'<(div role="tablist|(section) id="view-(?:own|labs)").*?</(?(2)section|div)>\n'
-                  r'|<button id="solution">[^\n]*\n| role="tabpanel" aria-labelledby="\S+"', "",
-                  text, flags=re.S)
-    return text.replace('href="index.html"', 'href="docs/index.html"')
-
-
 def main():
     BUILD.mkdir(parents=True, exist_ok=True)
     once("packages", digest((WRITE / "package-lock.json").read_text()), install)
     compile_parts()
-    reference = tool.read_text(tool.REFERENCE)
+    reference = read_text(REFERENCE)
     script, workers = scripts()
     parts = {"style": live.colours() + live.text_of("live.css")
              + (WRITE / "write.css").read_text(encoding="utf-8"),
              "script": in_script(script), "workers": workers,
              "exercises": as_json(exercise_pages(reference)),
-             "broken": as_json({} if BUNDLE else broken_lines(reference)),
-             "labs": as_json({} if BUNDLE else {"labs": labs(), "headers": headers()}),
+             "broken": as_json(broken_lines(reference)),
              "texts": packed("transformer.c", reference.encode())
-             + ("" if BUNDLE else packed("tiny.c", TINY_C.read_bytes())), "files": packed_files(),
+             + packed("tiny.c", TINY_C.read_bytes()), "files": packed_files(),
              "licenses": html.escape(licenses(), quote=False)}
-    page = re.sub(r"\{\{(\w+)\}\}", lambda part: parts[part[1]], template())
+    page = re.sub(r"\{\{(\w+)\}\}", lambda part: parts[part[1]],
+                  read_text(WRITE / "page.html"))
     PAGE.write_text(page, encoding="utf-8")
     print(f"{PAGE}: {len(page.encode()) / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":
     main()
-    if not BUNDLE:
-        run(sys.executable, WRITE / "site_pages.py")
+    run(sys.executable, WRITE / "site_pages.py")

@@ -394,7 +394,7 @@ export async function beginExercises(loaded) {
   $("search").onclick = () => editor.search();
   goToFunctions($("bug-function"), editor);
   $("hint").onclick = moreHints;
-  if ($("solution")) $("solution").onclick = solution;  // not in the students' page
+  $("solution").onclick = solution;
   $("run").onclick = runProgram;
   $("reset").onclick = beginAnew;
   showRunning();

@@ -75,15 +75,13 @@ export async function runStudent(module, words, options = {}) {
 }
 
 const token = () => [...crypto.getRandomValues(new Uint8Array(16))]
-  .map(byte => byte.toString(16).padStart(2, "0")).join("") + "\n";
+  .map(byte => byte.toString(16).padStart(2, "0")).join("");
 
-// A check: the student's program makes results, the reference compares them.
+// A check: the student's program makes results, which Python compares.
 async function check(name, module) {
   const given = token();
-  const made = await runStudent(module, ["grade", name, "make", "results"], {given});
-  const compared = await judge.call("run", reference,
-    ["grade", name, "compare", "results"], {given, results: made.results});
-  return {ended: made.ended, compared: compared.ended, results: made.results};
+  const made = await runStudent(module, ["grade", name, "results"], {given: given + "\n"});
+  return {...made, token: given};
 }
 
 const answering = {
@@ -95,20 +93,20 @@ const answering = {
   },
   async make({name}) {
     const made = await judge.call("run", reference,
-      ["grade", name, "make", "results"], {given: "\n"});
+      ["grade", name, "results"], {given: "\n"});
     return made.results;
   },
   async check({names, reference: itself}) {
     const done = {};
     for (const name of names) {
       done[name] = await check(name, itself ? reference : program);
-      if (done[name].compared[0] !== 0) break;
+      if (done[name].ended[0] !== 0) break;
     }
     return done;
   },
 };
 
-// The result of a task of desk.py: {"do": "grade", "name": ..., "text": ...}
+// The result of a task of bridge.py: {"do": "grade", "name": ..., "text": ...}
 let last = Promise.resolve();
 export function done(task) {
   last = last.catch(() => {}).then(async () => {
@@ -124,12 +122,9 @@ export function done(task) {
   return last;
 }
 
-// A program that includes transformer.c: {status, said, wasm}.
-export const buildProgram = source => clang.call("program", source);
-
-// The same, built and run: {said, output}.
+// A program that includes transformer.c, built and run: {said, output}.
 export async function runProgram(source, file) {
-  const {status, said, wasm} = await buildProgram(`#line 1 "${file}"\n${source}`);
+  const {status, said, wasm} = await clang.call("program", `#line 1 "${file}"\n${source}`);
   if (status) return {said, output: ""};
   const {ended: [code, output, stopped]} =
     await runStudent(await WebAssembly.compile(wasm), ["program"]);
@@ -138,7 +133,7 @@ export async function runProgram(source, file) {
   return {said, output: output + (end && `\n${end}\n`)};
 }
 
-// The same of a file that needs nothing else: {status, said, wasm}.
+// A program that needs nothing else: {status, said, wasm}.
 export const buildAlone = source => clang.call("alone", source);
 
 export const buildLive = (source, whole) => clang.call("build", "live", source, whole, []);

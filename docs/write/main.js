@@ -4,28 +4,22 @@
 //     #own                     your own transformer.c
 //     #own=tiny                your own tiny.c
 //     #break=no_scale          the same, with a line broken that the book breaks
-//     #lab=01-scaling          a lab
 
 import {$, report, checkBrowser, chooseTab, listenToTabs} from "live";
 import {whole} from "./shared.js";
 import * as grader from "./grader.js";
 import {beginExercises, showExercise, editors} from "./exercises.js";
 import {beginOwn, showOwn, trainings} from "./own.js";
-import {beginLabs, showLab} from "./labs.js";
 
 export {editors, grader, trainings};  // for the tests: page.editors
 
-const isWhole = Boolean($("view-own"));  // not that of the students' bundle
-
 function follow() {
   const wanted = new URLSearchParams(location.hash.slice(1));
-  const own = isWhole && (wanted.has("own") || wanted.has("break"));
-  const lab = isWhole && wanted.has("lab");
-  chooseTab($(own ? "tab-own" : lab ? "tab-labs" : "tab-exercises"));
+  const own = wanted.has("own") || wanted.has("break");
+  chooseTab($(own ? "tab-own" : "tab-exercises"));
   report("");
-  document.body.classList.toggle("at-work", own || lab || wanted.has("exercise"));
-  if (lab) showLab(wanted.get("lab"));
-  else if (own) showOwn(wanted.get("break"), wanted.get("own"));
+  document.body.classList.toggle("at-work", own || wanted.has("exercise"));
+  if (own) showOwn(wanted.get("break"), wanted.get("own"));
   else showExercise(wanted.get("exercise"));
 }
 
@@ -34,11 +28,8 @@ async function begin() {
   let ready;
   const loaded = new Promise((resolve, reject) => { ready = {resolve, reject}; });
   loaded.catch(error => report(`The compiler does not start: ${error.message}`));
-  listenToTabs(({id}) => {
-    location.hash = {"tab-own": "own", "tab-labs": "lab"}[id] || "";
-  });
-  if (isWhole) beginLabs(loaded);
-  await Promise.all([beginExercises(loaded), isWhole && beginOwn(loaded)]);
+  listenToTabs(({id}) => { location.hash = id === "tab-own" ? "own" : ""; });
+  await Promise.all([beginExercises(loaded), beginOwn(loaded)]);
   addEventListener("hashchange", follow);
   follow();
   await whole;

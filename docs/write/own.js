@@ -2,7 +2,7 @@
 // program, and trained beside the file as it is. Or tiny.c, a program by itself.
 
 import {Engine, Service, smooth, drawCurves} from "live";
-import {$, make, json, text, file as inPage, unzipped, toBase64, download, report, switchOff,
+import {$, make, json, text, file as inPage, unzipped, download, report, switchOff,
   later, isOff, kept, keep, difference, changed, verdict} from "./shared.js";
 import {Editor, goToFunctions} from "./editor.js";
 import * as grader from "./grader.js";
@@ -16,7 +16,6 @@ let file = "";             // the key of the one that is edited
 const references = {};     // each as it is
 let reference = "";        // that one
 let engines = [];          // those that train
-let built = null;          // the reader's program, built last
 let ran = null;            // what was trained last, as now() has it
 let stopped = false;
 
@@ -194,16 +193,12 @@ function showEarlier() {
   $("own-earlier").hidden = !ran || now().every((value, i) => value === ran[i]);
 }
 
-// The results of a training go when another one begins, and the page with its program.
+// The results of a training go when another one begins.
 function clearResults() {
   ran = null;
   showEarlier();
   $("trained").hidden = true;
   $("compared").replaceChildren();
-  const fresh = $("live").cloneNode();
-  fresh.removeAttribute("src");
-  fresh.hidden = true;
-  $("live").replaceWith(fresh);
 }
 
 // What the compiler makes of the file.
@@ -255,20 +250,18 @@ async function train() {
     const program = await build();    // when nothing is wrong with the options
     if (!program) return;
     if (stopped) throw new Error("ended");
-    built = program.wasm;
     const names = ["Your file", "The file as it is"];
     const named = (work, k) => work.catch(error => {
       if (error.message === "ended") throw error;
       throw new Error(`${names[k]}: ${error.message}`);
     });
     say("Training …" + wordOn(program.half));
-    pair = [await named(begun(built), 0), plain];
+    pair = [await named(begun(program.wasm), 0), plain];
     ran = wanted;
     showEarlier();
     $("trained-with").textContent = `${tasks[task]}, with ${options}`
       + (file === "tiny" ? " steps" : "");
     $("trained").hidden = false;
-    $("inside").hidden = true;
     drawCurve();
     await Promise.all(pair.map((one, k) => named(one.go(), k)));
     drawCurve();
@@ -281,24 +274,8 @@ async function train() {
   } finally {
     end();
     $("stop").hidden = true;
-    $("inside").hidden = false;
     switchOff($("build"), false);
   }
-}
-
-// The live page, with the reader's program in the place of its own, which is also
-// there in double precision.
-async function lookInside() {
-  const packed = new Blob([built]).stream().pipeThrough(new CompressionStream("gzip"));
-  const bytes = new Uint8Array(await new Response(packed).arrayBuffer());
-  const page = (await text("live.html")).replace(
-    /(<script type="application\/gzip" id="live.wasm">)[^<]*/,
-    (_, tag) => tag + toBase64(bytes))
-    .replace(/<script type="application\/gzip" id="double.wasm">[^<]*<\/script>/, "");
-  const address = URL.createObjectURL(new Blob([page], {type: "text/html"}));
-  $("live").hidden = false;
-  $("live").src = address + "#hide=intro";
-  $("live").scrollIntoView();
 }
 
 // ---------------------------------------------------------------- begin
@@ -363,5 +340,4 @@ export async function beginOwn(promise) {
     if (!ran) say("Stopping, as soon as the compiler is done …");
     end();
   };
-  $("look").onclick = lookInside;
 }

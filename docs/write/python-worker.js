@@ -5,7 +5,7 @@ import {loadPyodide} from "pyodide";
 import createPyodideModule from "pyodide/pyodide.asm.mjs";
 import {info} from "pyodide/pyodide-lock.json";
 
-let desk;
+let bridge;
 
 answerCalls({
   async begin(packed) {
@@ -14,8 +14,8 @@ answerCalls({
       lockFileContents: {info, packages: {}}});
     python.unpackArchive(await read("project.zip"), "zip", {extractDir: "/project"});
     python.runPython("import sys; sys.path.append('/project/docs/write')");
-    desk = python.pyimport("desk");
-    return desk.begin("/project/exercises");
+    bridge = python.pyimport("bridge");
+    return bridge.begin("/project/exercises");
   },
-  answer: (task, answers) => desk.answer(task, answers),
+  answer: (task, answers) => bridge.answer(task, answers),
 });

@@ -500,8 +500,7 @@ void locate_all(Hub *h, char *path) {
         if (!h->begin[i])
             fail("%s: the tensor %s is missing", path,
                  h->list->tensor[i].name.text);
-    free(header.values);
-    free(header.text);
+    free(header.values); // the text is the file's
 }
 
 // Refuses two tensors that share bytes: such a list would ask for more memory
@@ -580,21 +579,21 @@ void write_hub_entry(FILE *file, const Tensor *t, size_t begin) {
 // replaced whole or stays (chapter 15).
 void save_parameters(const TensorList *l, const char *path) {
     check_numbers(l->values, l->count, path);
-    NewFile n = new_file(path, &model_kind);
+    FILE *file = begin_file(path);
     size_t begin = 0;
-    write_integer(n.file, 0, 8);
-    fputs("{\"__metadata__\":{\"format\":\"pt\"}", n.file);
+    write_integer(file, 0, 8);
+    fputs("{\"__metadata__\":{\"format\":\"pt\"}", file);
     for (const Tensor *t = l->tensor; t < l->tensor + l->tensors; t++) {
-        write_hub_entry(n.file, t, begin);
+        write_hub_entry(file, t, begin);
         begin += bytes_of(t);
     }
-    fputc('}', n.file);
-    long end = ftell(n.file);
+    fputc('}', file);
+    long end = ftell(file);
     for (; end % 8; end++)
-        fputc(' ', n.file);
+        fputc(' ', file);
     for (size_t i = 0; i < l->count; i++)
-        write_integer(n.file, float_bits(l->values[i]), 4);
-    fseek(n.file, 0, SEEK_SET);
-    write_integer(n.file, (uint64_t)(end - 8), 8);
-    commit_file(&n);
+        write_integer(file, float_bits(l->values[i]), 4);
+    fseek(file, 0, SEEK_SET);
+    write_integer(file, (uint64_t)(end - 8), 8);
+    end_file(file, path);
 }

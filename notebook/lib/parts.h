@@ -74,7 +74,7 @@ Mat parts_attention_backward(PartsPass *p, const AttentionSublayerSaved *s,
                              Mat dmemory, Mat dout) {
     Mat dx = parts_leave_backward(p, dout);
     Mat dh = arena_zeros(p->pass.arena, dout.rows, dout.cols);
-    MultiHeadSaved d = {.x = dh, .y = dmemory.at ? dmemory : dh};
+    MultiHeadSaved d = {.x = dh, .memory = dmemory.at ? dmemory : dh};
     multi_head_backward(&p->pass, &d, &s->multi_head, &w->multi_head,
                         &dw->multi_head, dout);
     if (dmemory.at && p->without.cross == ONE_VECTOR)

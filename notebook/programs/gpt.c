@@ -89,7 +89,7 @@ char *read_text(const char *path) {
 }
 
 // A text as tokens, without an end; the caller frees them.
-Sentence cut_text(const char *text, const Vocab *v, Tokenizer how) {
+Sentence tokens_in_text(const char *text, const Vocab *v, Tokenizer how) {
     char *signs = signs_for_spaces(text, how);
     Sentence s = tokenize(signs, v, how);
     s.length--;
@@ -221,8 +221,8 @@ void keep_values(Checkpoint *c) {
                       && !strcmp(text[i], "0");
             c->settings.text[i] = unset ? NULL : text[i];
         }
-    free(c->header);
-    c->header = text[0];
+    free(c->texts);
+    c->texts = text[0];
 }
 
 // load_checkpoint, for a GPT that has something to say.
@@ -321,31 +321,31 @@ typedef struct {
 #define FIELD(field) offsetof(Request, field)
 
 const Option gpt_options[] = {
-    {"model", STRING, FIELD(settings.model), "FILE", "gpt.safetensors", TRAIN,
-     0, "where to save the run", 0, 0},
+    {"model", STRING, FIELD(settings.model), "FILE.safetensors",
+     "gpt.safetensors", TRAIN, 0, "where to save the run", 0, 0},
     {"valid", STRING, FIELD(settings.valid), "FILE", NULL, TRAIN, 0,
      "a held-out text to measure progress on", 0, 0},
-    {"tokens", CHOICE, FIELD(byte_pairs), "char|bpe", "char", TRAIN, FIXED,
+    {"tokens", CHOICE, FIELD(byte_pairs), "char|bpe", "char", TRAIN, MODEL,
      "cut the text into characters or byte pairs", 0, 0},
-    {"merges", INTEGER, FIELD(settings.merges), "N", NULL, TRAIN, FIXED,
+    {"merges", INTEGER, FIELD(settings.merges), "N", NULL, TRAIN, MODEL,
      "byte pairs to merge, at most; with bpe (1000)", 1, 100000},
-    {"layers", INTEGER, FIELD(settings.config.layers), "N", "3", TRAIN, FIXED,
+    {"layers", INTEGER, FIELD(settings.config.layers), "N", "3", TRAIN, MODEL,
      "layers", 1, 100},
     {"d-model", INTEGER, FIELD(settings.config.d_model), "N", "64", TRAIN,
-     FIXED, "width of the vector that stands for a token", 1, 65536},
-    {"heads", INTEGER, FIELD(settings.config.heads), "N", "4", TRAIN, FIXED,
+     MODEL, "width of the vector that stands for a token", 1, 65536},
+    {"heads", INTEGER, FIELD(settings.config.heads), "N", "4", TRAIN, MODEL,
      "attention heads; must divide d-model", 1, 1024},
     {"context", INTEGER, FIELD(settings.config.max_len), "N", "64", TRAIN,
-     FIXED, "tokens that the model sees at once", 1, 100000},
-    {"dropout", NUMBER, FIELD(settings.config.dropout), "P", "0", TRAIN, KEPT,
+     MODEL, "tokens that the model sees at once", 1, 100000},
+    {"dropout", NUMBER, FIELD(settings.config.dropout), "P", "0", TRAIN, RUN,
      "share of values dropped in training", 0, 0.99},
-    {"batch", INTEGER, FIELD(settings.recipe.batch), "N", "8", TRAIN, KEPT,
+    {"batch", INTEGER, FIELD(settings.recipe.batch), "N", "8", TRAIN, RUN,
      "windows of the text in a step", 1, 10000},
-    {"steps", INTEGER, FIELD(settings.recipe.steps), "N", "2000", TRAIN, KEPT,
+    {"steps", INTEGER, FIELD(settings.recipe.steps), "N", "2000", TRAIN, RUN,
      "training steps, in all", 1, 2000000000},
-    {"lr", NUMBER, FIELD(settings.recipe.rate), "RATE", "0.004", TRAIN, KEPT,
+    {"lr", NUMBER, FIELD(settings.recipe.rate), "RATE", "0.004", TRAIN, RUN,
      "peak of the learning rate", 0, 1000},
-    {"warmup", INTEGER, FIELD(settings.recipe.warmup), "N", "100", TRAIN, KEPT,
+    {"warmup", INTEGER, FIELD(settings.recipe.warmup), "N", "100", TRAIN, RUN,
      "steps until the learning rate reaches its peak", 1, 10000000},
     {"resume", FLAG, FIELD(settings.resume), "no|yes", NULL, TRAIN, 0,
      "go on where an earlier run stopped", 0, 0},
@@ -358,7 +358,7 @@ const Option gpt_options[] = {
     {"top-p", NUMBER, FIELD(how.top_p), "P", "1", GENERATE, 0,
      "choose from the best that sum to P", 1e-6, 1},
     {"seed", INTEGER, FIELD(settings.recipe.seed), "N", "1", TRAIN | GENERATE,
-     KEPT, "of everything random", 0, 2147483647},
+     RUN, "of everything random", 0, 2147483647},
     {"help", FLAG, FIELD(settings.help), "no|yes", NULL, TRAIN | GENERATE, 0,
      "show this help", 0, 0},
 };
@@ -485,7 +485,7 @@ typedef struct {
 // which came from `path`.
 GptText number_text(const char *path, char *text, const Checkpoint *c,
                     int least) {
-    GptText t = {cut_text(text, &c->target, c->settings.tokenizer), 0};
+    GptText t = {tokens_in_text(text, &c->target, c->settings.tokenizer), 0};
     for (const char *next = text; *next; next += utf8_length(next))
         t.characters++;
     if (t.tokens.length <= least)
@@ -513,7 +513,7 @@ Checkpoint resume_gpt(const Request *r) {
         const void *new = (const char *)r + o->offset;
         if (!o->in_model || !r->given[i])
             continue;
-        if (o->in_model == FIXED && memcmp(old, new, size))
+        if (o->in_model == MODEL && memcmp(old, new, size))
             misused(&gpt_program, "--%s: the model in %s has another", o->name,
                     r->settings.model);
         memcpy(old, new, size);
@@ -575,27 +575,18 @@ void report_progress(Report *p, Loss loss) {
     save_checkpoint(p->checkpoint, p->model);
 }
 
-// Trains until the last step or until a signal, with all threads or with one,
-// whichever is faster (chapter 16).
+// Trains until the last step or until a signal.
 void run_gpt_training(Report *p) {
     Trainer *t = &p->checkpoint->trainer;
-    int64_t first = t->step;
-    Pace pace = {.all = 1};
-#ifdef _OPENMP
-    pace.all = omp_get_max_threads();
-#endif
 #ifdef SIGPIPE
     signal(SIGPIPE, SIG_IGN); // Ctrl-C also ends a `tee` behind this program
 #endif
     handle_signals(remember_signal);
-    set_pace(&pace, 0, 0, 1);
     while (t->step < t->recipe.steps && !stop_signal) {
-        double started = now();
         Step step = gpt_train_step(t, p->text.tokens);
         if (t->step != step.step)
             fail("step %" PRId64 ": the loss or its gradient is not finite any "
                  "more; try a smaller --lr", step.step);
-        set_pace(&pace, t->step - first, now() - started, 1);
         report_progress(p, step.loss);
     }
     if (stop_signal) {
@@ -609,7 +600,6 @@ void run_gpt_training(Report *p) {
 void gpt_train(const Request *r) {
     const Settings *s = &r->settings;
     const char *path = r->operand[0];
-    check_replaces(s->model, &model_kind); // now, and not after an hour
     char *text = read_text(path);
     Checkpoint c = begin_training(r, text);
     const Trainer *t = &c.trainer;
@@ -647,7 +637,7 @@ void gpt_generate(const Request *r) {
     if (wrong)
         misused(&gpt_program, "the prompt is %s", wrong);
     Checkpoint c = load_gpt(r->operand[0], false);
-    Sentence prompt = cut_text(text, &c.target, c.settings.tokenizer);
+    Sentence prompt = tokens_in_text(text, &c.target, c.settings.tokenizer);
     int unknown = unknowns(prompt.id, prompt.length);
     if (unknown)
         fprintf(stderr, "the model does not know %d of the prompt's "
@@ -662,6 +652,7 @@ void gpt_generate(const Request *r) {
 
 #ifndef GPT_NO_MAIN
 int main(int argc, char **argv) {
+    let_threads_sleep(argv);
 #ifdef SIGXFSZ
     signal(SIGXFSZ, SIG_IGN); // a file too large: the write fails, and is said
 #endif

@@ -128,8 +128,6 @@ Step step_together(Trainer *t, const Batch *batch) {
     Loss loss = sum_in_order(g->values, g->count);
     spend(&clock, SUM);
     Step s = update(t, loss);
-    s.places = (int64_t)batch->sentences
-             * (batch->source_length + batch->target_length);
     spend(&clock, UPDATE);
     return s;
 }
@@ -238,20 +236,6 @@ void say_end(const Progress *p) {
 
 // ## The command
 
-// A new run, or one to go on with. Its file says that it has micro-batches, and
-// `transformer train`, whose steps are of one piece, does not go on with it.
-Checkpoint begin_together(const Arguments *a) {
-    const Settings *s = &a->settings;
-    Checkpoint c = s->resume ? load_checkpoint(s->model, true) : begin_run(a);
-    if (s->resume) {
-        take_settings(a, &c, s->model);
-        c.trainer.model->config = c.settings.config;
-        c.trainer.recipe = c.settings.recipe;
-    }
-    c.more = ",\"micro_batches\":\"8\"";
-    return c;
-}
-
 // Room for this rank's share of a step.
 void take_share(const Trainer *t) {
     size_t n = t->gradient->list.count;
@@ -290,9 +274,9 @@ void run_together(Progress *p) {
 void train_on_all(const Arguments *a, Checkpoint *c) {
     const Settings *s = &a->settings;
     signal(SIGPIPE, SIG_IGN);
-    if (world.rank == 0)
-        check_paths(a);
-    *c = begin_together(a);
+    *c = begin_run(a);
+    if (world.rank == 0 && !s->resume)
+        announce(s->model);
     Text text = read_pairs(a->operand[0], c->settings.tokenizer);
     if (!c->trainer.model)
         new_model(c, a->operand[0], &text);
@@ -303,11 +287,8 @@ void train_on_all(const Arguments *a, Checkpoint *c) {
         .settings = s, .checkpoint = c, .data = &data,
         .valid = valid.count ? &valid : NULL, .first_step = c->trainer.step,
         .total = total_steps(&c->trainer.recipe, data.count),
-        .started = now(), .step_started = now(), .pace = {.all = 1},
+        .started = now(), .step_started = now(),
     };
-#ifdef _OPENMP
-    p.pace.all = omp_get_max_threads();
-#endif
     run_together(&p);
     if (p.log)
         fclose(p.log);
@@ -329,6 +310,7 @@ void begin_world(int *argc, char ***argv) {
 
 #ifndef MACHINES_NO_MAIN
 int main(int argc, char **argv) {
+    let_threads_sleep(argv);
     check_arithmetic();
     signal(SIGXFSZ, SIG_IGN); // a file too large: the write fails, and is said
     begin_world(&argc, &argv);

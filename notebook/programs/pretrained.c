@@ -28,7 +28,7 @@ const Option hub_options[] = {
      "draw from the K best only; 0: from all", 0, 10000000},
     {"top-p", NUMBER, FIELD(how.top_p), "P", "1", ON_GPT2, 0,
      "draw from the best that sum to P", 1e-6, 1},
-    {"csv", STRING, FIELD(settings.csv), "FILE", NULL, ON_BERT, 0,
+    {"csv", STRING, FIELD(settings.csv), "FILE.csv", NULL, ON_BERT, 0,
      "where to write the encoding, a row for each token", 0, 0},
     {"steps", INTEGER, FIELD(settings.recipe.steps), "N", "100", FINETUNE, 0,
      "training steps", 1, 2000000000},
@@ -40,8 +40,9 @@ const Option hub_options[] = {
      "tokens in a window", 1, 1000000},
     {"model", STRING, FIELD(settings.model), "FILE", NULL, ON_GPT2, 0,
      "parameters from this file, not from the folder's", 0, 0},
-    {"model", STRING, FIELD(settings.model), "FILE", "finetuned.safetensors",
-     FINETUNE, 0, "where to save the parameters", 0, 0},
+    {"model", STRING, FIELD(settings.model), "FILE.safetensors",
+     "finetuned.safetensors", FINETUNE, 0, "where to save the parameters", 0,
+     0},
     {"seed", INTEGER, FIELD(settings.recipe.seed), "N", "1", ON_GPT2 | FINETUNE,
      0, "of everything random", 0, 2147483647},
     {"help", FLAG, FIELD(settings.help), "no|yes", NULL,
@@ -113,22 +114,20 @@ void print_likeliest(const WordPieces *w, real *logits, int V) {
 }
 
 // The vector of each token, a row each.
-const FileKind encoding_kind = {"CSV file of an encoding", 0, 7, "token,0"};
-
 void write_encoding(const char *path, const WordPieces *w, Sentence s,
                     Mat hidden) {
-    NewFile n = new_file(path, &encoding_kind);
-    fputs("token,0", n.file);
+    FILE *file = begin_file(path);
+    fputs("token,0", file);
     for (int j = 1; j < hidden.cols; j++)
-        fprintf(n.file, ",%d", j);
+        fprintf(file, ",%d", j);
     for (int i = 0; i < s.length; i++) {
-        fputc('\n', n.file);
-        write_quoted(n.file, w->tokens.text[s.id[i]], ',');
+        fputc('\n', file);
+        write_quoted(file, w->tokens.text[s.id[i]], ',');
         for (int j = 0; j < hidden.cols; j++)
-            fprintf(n.file, "%s%.9g", j ? "," : "", (double)*at(hidden, i, j));
+            fprintf(file, "%s%.9g", j ? "," : "", (double)*at(hidden, i, j));
     }
-    fputc('\n', n.file);
-    commit_file(&n);
+    fputc('\n', file);
+    end_file(file, path);
 }
 
 // pretrained bert FOLDER TEXT
@@ -218,7 +217,6 @@ void check_target(const char *path, const char *folder) {
     if (same)
         misused(&hub_program, "%s would be overwritten", path);
     free(own);
-    check_replaces(path, &model_kind); // now, and not after an hour
 }
 
 // pretrained finetune FOLDER TEXT

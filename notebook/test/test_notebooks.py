@@ -27,9 +27,10 @@ import numpy as np
 
 HERE = os.path.abspath(f"{__file__}/../..")
 ROOT = os.path.dirname(HERE)
-sys.path.append(HERE)
+sys.path += [HERE, f"{ROOT}/tests/lib"]
 import lab  # noqa: E402
 import make  # noqa: E402
+from harness import claim, end  # noqa: E402
 LAB = """``` {.code .python}
 import lab
 from lab import plt
@@ -50,22 +51,6 @@ LABS = {
 ALONE = {**os.environ, "OMP_NUM_THREADS": "1"}
 SMALL = ("--d-model", 8, "--heads", 2, "--layers", 1, "--context", 16)
 LONG = ("--steps", 1000000, "--model")
-
-
-counts = {True: 0, False: 0}
-
-
-def claim(holds, text, found=""):
-    """If it does not hold, what was found is printed."""
-    counts[bool(holds)] += 1
-    print(f"ok   {text}" if holds else f"FAIL {text}\n     | {found!s:.1500}",
-          flush=True)
-
-
-def end():
-    """The last line of a test, and its exit status."""
-    print(f"{counts[True]} passed, {counts[False]} failed")
-    sys.exit(counts[False] > 0)
 
 
 # ---------------------------------------------------------------- programs
@@ -305,28 +290,30 @@ def test_gpt_use(folder):
                                   for k in range(400)))
     for tokens in ("char", "bpe"):
         done = gpt(folder, "train", "text", "--tokens", tokens, *SMALL,
-                   "--steps", 40, "--valid", "text", "--model", tokens)
+                   "--steps", 40, "--valid", "text", "--model",
+                   f"{tokens}.safetensors")
         claim(done.returncode == 0 and "step 40/40" in done.stderr,
               f"gpt learns a text of its own ({tokens})", done.stderr)
-        one, again, other = (gpt(folder, "generate", tokens, "line 7", "--tokens",
-                                 50, *more) for more in ((), (), ("--seed", 2)))
+        one, again, other = (gpt(folder, "generate", f"{tokens}.safetensors", "line 7",
+                                 "--tokens", 50, *more)
+                             for more in ((), (), ("--seed", 2)))
         claim(one.returncode == 0 and one.stdout.startswith("line 7")
               and len(one.stdout) > 50,
               "and goes on with a prompt, for longer than its context", one.stderr)
         claim(one.stdout == again.stdout != other.stdout,
               "one seed gives one text, another seed another")
-    gpt(folder, "train", "text", *SMALL, "--steps", 40, "--model", "one")
+    gpt(folder, "train", "text", *SMALL, "--steps", 40, "--model", "one.safetensors")
     for more in ((), SMALL):
-        gpt(folder, "train", "text", *SMALL, "--steps", 17, "--model", "two")
+        gpt(folder, "train", "text", *SMALL, "--steps", 17, "--model", "two.safetensors")
         done = gpt(folder, "train", "text", *more, "--resume", "--steps", 40,
-                   "--model", "two")
-        claim(bytes_of(folder, "one") == bytes_of(folder, "two"),
+                   "--model", "two.safetensors")
+        claim(bytes_of(folder, "one.safetensors") == bytes_of(folder, "two.safetensors"),
               f"a run that is resumed with {len(more)} words more of its command "
               "ends in the same bytes", done.stderr)
     done = gpt(folder, "train", "text", "--resume", "--dropout", 0.5, "--steps",
-               41, "--model", "two")
+               41, "--model", "two.safetensors")
     claim(done.returncode == 0
-          and bytes_of(folder, "two").count(b'dropout":"0.5"') == 3,
+          and bytes_of(folder, "two.safetensors").count(b'dropout":"0.5"') == 3,
           "a new --dropout holds everywhere", done.stderr)
 
 
@@ -341,12 +328,13 @@ def test_gpt_refuses(folder):
                   ("train", "text", "--heads", 3), ("train", "text", "--layers"),
                   ("train", "text", "--merges", 5),
                   ("train", "text", "--tokens", "word"),
-                  ("train", "text", "--model", "char", "--resume", "--layers", 2),
-                  ("train", "text", "--model", ""), ("generate", "char", "\r"),
-                  ("generate", "char", b"\xff"),
-                  ("generate", "char", "--top-p", 0),
-                  ("generate", "char", "a", "--top-k", "x"),
-                  ("generate", "char", "--steps", 5), ("generate", "char", "")):
+                  ("train", "text", "--model", "char.safetensors", "--resume", "--layers", 2),
+                  ("train", "text", "--model", ""), ("generate", "char.safetensors", "\r"),
+                  ("generate", "char.safetensors", b"\xff"),
+                  ("generate", "char.safetensors", "--top-p", 0),
+                  ("generate", "char.safetensors", "a", "--top-k", "x"),
+                  ("generate", "char.safetensors", "--steps", 5),
+                  ("generate", "char.safetensors", "")):
         claim(refused(gpt(folder, *words), 2, "--help"),
               f"wrong use is refused in one line: gpt {' '.join(map(str, words))}")
 
@@ -356,23 +344,24 @@ def test_gpt_ends(folder):
         return program("gpt", ("train", "text", *words))
 
     for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        status, said = stopped(training(*SMALL, *LONG, which.name), folder, which)
+        model = f"{which.name}.safetensors"
+        status, said = stopped(training(*SMALL, *LONG, model), folder, which)
         claim(status == 128 + which and "--resume" in said
-              and gpt(folder, "generate", which.name).returncode == 0,
+              and gpt(folder, "generate", model).returncode == 0,
               f"{which.name} ends a run after it was saved", (status, said))
-    status, _ = stopped(training("--batch", 2000, *LONG, "long"), folder,
+    status, _ = stopped(training("--batch", 2000, *LONG, "long.safetensors"), folder,
                         signal.SIGTERM, signal.SIGINT, within=3)
     claim(status == -signal.SIGINT,
           "another signal behind it ends it at once", status)
-    status, _ = stopped(training(*SMALL, *LONG, "unread"), folder, signal.SIGINT,
+    status, _ = stopped(training(*SMALL, *LONG, "unread.safetensors"), folder, signal.SIGINT,
                         unread=True)
-    claim(status == 130 and gpt(folder, "generate", "unread").returncode == 0,
+    claim(status == 130 and gpt(folder, "generate", "unread.safetensors").returncode == 0,
           "nobody reads its messages any more: it saves all the same", status)
-    before = bytes_of(folder, "one")
-    done = gpt(folder, "train", "text", *SMALL, "--steps", 1, "--model", "one",
-               **limited(resource.RLIMIT_FSIZE, 4096))
-    claim(done.returncode == 1 and "cannot write one: " in done.stderr
-          and bytes_of(folder, "one") == before,
+    before = bytes_of(folder, "one.safetensors")
+    done = gpt(folder, "train", "text", *SMALL, "--steps", 1, "--model",
+               "one.safetensors", **limited(resource.RLIMIT_FSIZE, 4096))
+    claim(done.returncode == 1 and "cannot write one.safetensors: " in done.stderr
+          and bytes_of(folder, "one.safetensors") == before,
           "a file that may not grow so large: it is said, and the old one stays",
           (done.returncode, done.stderr))
 
@@ -412,7 +401,7 @@ def steep(_, tensors):
 
 
 def test_gpt_models(folder):
-    model = bytes_of(folder, "one")
+    model = bytes_of(folder, "one.safetensors")
     claim(changed(model, lambda *_: None)[8:].replace(b" ", b"")
           == model[8:].replace(b" ", b""), "the tests can write a model")
     write(folder, "speechless", changed(model, speechless))
@@ -420,17 +409,17 @@ def test_gpt_models(folder):
     claim(refused(done, 1, "speechless", "special"),
           "a model of special tokens alone is refused", done.stderr)
     before = changed(model, steep)
-    write(folder, "steep", before)
+    write(folder, "steep.safetensors", before)
     done = gpt(folder, "train", "text", "--resume", "--steps", 50, "--model",
-               "steep")
+               "steep.safetensors")
     claim(done.returncode == 1 and "step 41: " in done.stderr
-          and bytes_of(folder, "steep") == before,
+          and bytes_of(folder, "steep.safetensors") == before,
           "a gradient that is not finite ends a run; nothing is saved", done.stderr)
     before = bytes_of(folder, "text")
-    done = gpt(folder, "train", "one", "--model", "text")
-    claim(refused(done, 1, "text is not a model")
-          and bytes_of(folder, "text") == before,
-          "a file that is no model is not replaced by one", done.stderr)
+    done = gpt(folder, "train", "one.safetensors", "--model", "text")
+    claim(refused(done, 2, "--model: ") and bytes_of(folder, "text") == before,
+          "a model's name ends in .safetensors, so no text is replaced by one",
+          done.stderr)
     with subprocess.Popen(["yes"], stdout=subprocess.PIPE) as yes:
         done = gpt(folder, "train", "/dev/stdin", stdin=yes.stdout,
                    **limited(resource.RLIMIT_AS, 2**30))
@@ -442,8 +431,8 @@ def test_gpt_models(folder):
 def test_labs_refuse(folder):
     for name, words, wrong in (
             ("15-classifier", ("hidden", 0, "none", 0, 1, b"off \xff"), "UTF-8"),
-            ("16-gpt", ("next", f"{folder}/char", b"\xff", 1, 0, 1), "UTF-8"),
-            ("16-gpt", ("next", f"{folder}/char", "", 1, 0, 1), "empty")):
+            ("16-gpt", ("next", f"{folder}/char.safetensors", b"\xff", 1, 0, 1), "UTF-8"),
+            ("16-gpt", ("next", f"{folder}/char.safetensors", "", 1, 0, 1), "empty")):
         done = ran(program(name, words), ROOT)
         claim(refused(done, 1, wrong), f"{name} refuses {words[2:]}",
               (done.returncode, done.stderr))

@@ -172,30 +172,30 @@ def test_finetune(folder):
 
     write(folder, "text", hub.book(20000))
     before = bytes_of(folder, "gpt2/model.safetensors")
-    done = finetune("--steps", 60, "--lr", 0.001, "--model", "tuned")
+    done = finetune("--steps", 60, "--lr", 0.001, "--model", "tuned.safetensors")
     losses = [float(line.split()[-1]) for line in done.stderr.splitlines()
               if line.startswith("step")]
     claim(done.returncode == 0 and losses[-1] < losses[0] - 0.5,
           "finetune lowers the loss", done.stderr)
     claim(before == bytes_of(folder, "gpt2/model.safetensors"),
           "the model in the folder stays as it was")
-    new = written("--model", "tuned")
+    new = written("--model", "tuned.safetensors")
     claim(new.returncode == 0 and new.stdout != written().stdout,
           "what it saves is read again, and writes another text", new.stderr)
-    header, _ = header_of(bytes_of(folder, "tuned"))
+    header, _ = header_of(bytes_of(folder, "tuned.safetensors"))
     del header["__metadata__"]
     claim({name: tuple(entry["shape"]) for name, entry in header.items()}
           == hub.shapes(hub.GPT2, header["wte.weight"]["shape"][0]),
           "it has the published names and shapes", list(header))
     status, said = stopped(program("pretrained", (
-        "finetune", "gpt2", "text", "--steps", 1000000, "--model", "stopped")),
+        "finetune", "gpt2", "text", "--steps", 1000000, "--model", "stopped.safetensors")),
         folder, signal.SIGINT)
-    claim(status == 130 and written("--model", "stopped").returncode == 0,
+    claim(status == 130 and written("--model", "stopped.safetensors").returncode == 0,
           "Ctrl-C saves", said)
-    done = finetune("--steps", 1, "--model", "tuned",
+    done = finetune("--steps", 1, "--model", "tuned.safetensors",
                     **limited(resource.RLIMIT_FSIZE, 4096))
-    claim(done.returncode == 1 and "cannot write tuned: " in done.stderr
-          and written("--model", "tuned").stdout == new.stdout,
+    claim(done.returncode == 1 and "cannot write tuned.safetensors: " in done.stderr
+          and written("--model", "tuned.safetensors").stdout == new.stdout,
           "a file that may not grow so large: it is said, and the old one stays",
           done.stderr)
 
@@ -230,6 +230,7 @@ def test_misuse(folder):
                   ("gpt2", "gpt2", "a", "--tokens"),
                   ("gpt2", "gpt2", "a", "--top-p", 2), ("finetune", "gpt2"),
                   ("finetune", "gpt2", "text", "--window", 97),
+                  ("finetune", "gpt2", "text", "--model", "text"),
                   ("finetune", "gpt2", "text", "--model",
                    "gpt2/model.safetensors")):
         done = pretrained(folder, *words)
@@ -242,8 +243,6 @@ def test_misuse(folder):
             ("another kind of model", ("bert", "gpt2", "a")),
             ("a text that is too short", ("finetune", "gpt2", "number")),
             ("a text that is no file", ("finetune", "gpt2", folder)),
-            ("a target that is no model",
-             ("finetune", "gpt2", "text", "--model", "number")),
             ("a sentence that is too long", ("bert", "bert", "a " * 99))):
         done = pretrained(folder, *words)
         claim(refused(done, 1), f"{what}: one line", done.stderr)

@@ -125,11 +125,11 @@ void measure_growth(void) {
 // words each, for no one may say *end*. Prints
 //
 //     name threads sentences seconds
-void measure_decoding(const char *name, Search how, int threads) {
+void measure_decoding(const char *name, int beam, int threads) {
     enum { SENTENCES = 1000, LENGTH = 20 };
     const Size *s = &sizes[2];
     Config config = config_of(s);
-    config.max_len = LENGTH - 1;
+    config.max_len = LENGTH;
     Transformer *model = transformer_new(&config);
     initialize(&model->list, 1);
     model->output.bias.at[END] = -(real)INFINITY;
@@ -141,8 +141,7 @@ void measure_decoding(const char *name, Search how, int threads) {
         source[i] = (Sentence){id + i * LENGTH, LENGTH};
     Arena arena = {0};
     double started = now();
-    Sentence *result = translate_all(model, source, SENTENCES, how, NULL,
-                                     &arena);
+    Sentence *result = translate_all(model, source, SENTENCES, beam, &arena);
     printf("%s %d %d %.4f\n", name, threads, SENTENCES, now() - started);
     for (int i = 0; i < SENTENCES; i++)
         free(result[i].id);
@@ -181,9 +180,9 @@ double peak_gflops(void) {
 // What one word of the command line asks for. Returns whether there is such a thing.
 bool measure_named(const char *name, int threads) {
     if (!strcmp(name, "decode"))
-        measure_decoding("decode", greedy, threads);
+        measure_decoding("decode", 1, threads);
     else if (!strcmp(name, "beam"))
-        measure_decoding("beam", (Search){4, 0.6}, threads);
+        measure_decoding("beam", 4, threads);
     else if (!strcmp(name, "growth"))
         measure_growth();
     else if (!strcmp(name, "--peak"))
@@ -200,6 +199,7 @@ bool measure_named(const char *name, int threads) {
 }
 
 int main(int argc, char **argv) {
+    let_threads_sleep(argv);
     int threads = 1, first = 1;
 #ifdef _OPENMP
     threads = omp_get_max_threads();

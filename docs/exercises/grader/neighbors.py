@@ -5,7 +5,8 @@ names, brackets, statements.
     for near in neighbors(lines): near.body, near.what, near.shown()
 
 `what` says what was changed, shown() is the place as it is then, with a word or two on
-either side. What comes first is likelier. Many will not compile; known.py sorts them out.
+either side. What comes first is likelier. Many will not compile; run_wrong_bodies.py sorts
+them out.
 """
 
 import re

@@ -1,20 +1,15 @@
-// The numbers that the pages of kind "number" ask for, as lines "name = value".
-// test.py holds the pages against them: what changes the initial parameters or
-// the layers changes these answers, too.
+// The numbers that the pages of kind "number" ask for, as lines "name = value", but
+// for those that labs have measured. test_kinds.py holds the pages against them:
+// what changes the initial parameters or the layers changes these answers, too.
 //
 //     cc -std=c11 -O2 -DTRANSFORMER_DOUBLE numbers.c -o numbers -lm
-//     numbers [LARGER]      seeds and sizes larger by this, where a page allows
-//
-// It is run in the project's folder: it reads the table of a page, and what labs
-// have measured.
 
 #define PARTS_NO_MAIN
-#include "../../notebook/20-parts.c"
-#include "../../notebook/lib/modern.h"
-#include "../../notebook/lib/nouns.h"
+#include "../../../notebook/20-parts.c"
+#include "../../../notebook/lib/modern.h"
+#include "../../../notebook/lib/nouns.h"
 
 static Arena room;
-static int larger; // by how much a student's own seeds and sizes are
 
 static void print_answer(const char *name, double value) {
     printf("%s = %.9g\n", name, value);
@@ -23,7 +18,6 @@ static void print_answer(const char *name, double value) {
 // Numbers around 0, with variance 1.
 static Mat random_mat(int rows, int cols, uint64_t state) {
     Mat m = arena_mat(&room, rows, cols);
-    state += (uint64_t)larger;
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < cols; j++)
             *at(m, i, j) = (real)(sqrt(12) * (uniform(&state) - 0.5));
@@ -46,19 +40,6 @@ static double distance(Mat a, Mat b) {
     return length_of(d);
 }
 
-// What stands behind a text in the first line of a file that has it, or NULL.
-static const char *behind(const char *path, const char *text) {
-    static char line[400];
-    FILE *file = fopen(path, "r");
-    if (!file)
-        fail("%s cannot be read", path);
-    const char *place = NULL;
-    while (!place && fgets(line, sizeof line, file))
-        place = strstr(line, text);
-    fclose(file);
-    return place ? place + strlen(text) : NULL;
-}
-
 static Config small_model(int layers, int width, int heads) {
     return (Config){.layers = layers, .d_model = width, .heads = heads,
                     .d_ff = 4 * width, .source_vocab = 10, .target_vocab = 10,
@@ -67,11 +48,9 @@ static Config small_model(int layers, int width, int heads) {
 
 static Transformer *started(const Config *config) {
     Transformer *t = transformer_new(config);
-    initialize(&t->list, 1 + (uint64_t)larger);
+    initialize(&t->list, 1);
     return t;
 }
-
-// ---- parameter_counts
 
 // The numbers in the encoder's tensors whose names hold `part`, embedding too.
 static double count_of(const Config *config, const char *part) {
@@ -91,7 +70,7 @@ static double count_of(const Config *config, const char *part) {
 
 static void parameter_counts(void) {
     Config big = small_model(6, 512, 8), small = small_model(6, 64, 8);
-    big.source_vocab = small.source_vocab = 10000 + larger;
+    big.source_vocab = small.source_vocab = 10000;
     double total = count_of(&big, ""), ffn = count_of(&big, "feed_forward.");
     print_answer("total", total);
     print_answer("feed_forward", ffn);
@@ -102,8 +81,6 @@ static void parameter_counts(void) {
                  100 * count_of(&small, "embedding") / count_of(&small, ""));
     print_answer("vocabulary", ffn / big.d_model);
 }
-
-// ---- pre_and_post_norm
 
 static void layer_sizes(Config config, const char *kind) {
     Transformer *t = started(&config);
@@ -146,8 +123,6 @@ static void pre_and_post_norm(void) {
     }
 }
 
-// ---- distant_positions
-
 static void distant_positions(void) {
     enum { SENTENCES = 3, LENGTH = 15 };
     Config config = small_model(4, 128, 4);
@@ -183,8 +158,6 @@ static void distant_positions(void) {
     transformer_free(t);
 }
 
-// ---- heads_and_weights
-
 static void heads_and_weights(void) {
     enum { SENTENCE = 1, HEAD = 2, QUERY = 0, HEADS = 4, LENGTH = 10 };
     Config config = small_model(1, 64, HEADS), single = small_model(1, 64, 1);
@@ -210,8 +183,6 @@ static void heads_and_weights(void) {
     print_answer("top_weight", weights[top]);
     transformer_free(t);
 }
-
-// ---- permutation
 
 static void permutation(void) {
     enum { LENGTH = 10, WIDTH = 32 };
@@ -248,8 +219,6 @@ static void permutation(void) {
     transformer_free(t);
 }
 
-// ---- rms_norm
-
 static void rms_norm(void) {
     Pass pass = {.arena = &room};
     Mat x = random_mat(3, 8, 42), dy = random_mat(3, 8, 44);
@@ -262,8 +231,6 @@ static void rms_norm(void) {
     print_answer("rms_dx", length_of(dx));
     print_answer("rms_dgain", length_of(dw.gain));
 }
-
-// ---- rotary_positions
 
 // Rows 9 of q and 4 of k, turned for their positions, and their score.
 static double rotary_score(const Rotation *r) {
@@ -289,8 +256,6 @@ static void rotary_positions(void) {
     }
 }
 
-// ---- swiglu
-
 static void swiglu(void) {
     Mat a = random_mat(4, 8, 42), b = random_mat(4, 8, 43);
     Mat dy = random_mat(4, 8, 44), y = arena_mat(&room, 4, 8);
@@ -302,8 +267,6 @@ static void swiglu(void) {
     print_answer("swiglu_db", length_of(db));
     print_answer("swiglu_width", 2 * 4 * 768 / 3);
 }
-
-// ---- grouped_queries
 
 static void grouped_queries(void) {
     enum { T = 6, HEADS = 4, GROUPS = 2, K = 8 };
@@ -330,50 +293,6 @@ static void grouped_queries(void) {
     print_answer("grouped_cache", 2.0 * 32 * 8 * 128 * 8192);
 }
 
-// ---- what_is_missing
-
-enum { MODELS = 6, COLUMNS = 5 };
-
-static const char *const column_task[COLUMNS] = {"parity", "first", "circle",
-                                                 "long circle", "jump"};
-static const char *const missing_part[MODELS] = {
-    "network", "positions", "residual", "look ahead", "cross-attention",
-    "memory"};
-
-// What a model gets right, in percent, by the page's table; by lab 20, a model
-// without a part.
-static void read_row(char model, double row[COLUMNS]) {
-    const char start[] = {'|', ' ', model, ' ', '|', 0};
-    const char *text = behind("docs/exercises/pages/what_is_missing.md", start);
-    if (!text || sscanf(text, "%lf | %lf | %lf | %lf | %lf", row, row + 1,
-                        row + 2, row + 3, row + 4) != COLUMNS)
-        fail("there is no model %c in the table of what_is_missing.md", model);
-}
-
-static double right_without(const char *part, const char *task) {
-    char what[100];
-    snprintf(what, sizeof what, "\"%s, without %s: right: ", task, part);
-    const char *right = behind("notebook/20-parts.ipynb", what);
-    return right ? strtod(right, NULL) : NAN;
-}
-
-// The part whose lack, as the lab has it, is nearest to a row.
-static int nearest(const double row[COLUMNS]) {
-    int best = -1;
-    double least = INFINITY;
-    for (int p = 0; p < MODELS; p++) {
-        double total = 0;
-        for (int k = 0; k < COLUMNS; k++)
-            total += fabs(row[k] - right_without(missing_part[p],
-                                                 column_task[k]));
-        if (total < least) {
-            least = total;
-            best = p;
-        }
-    }
-    return best;
-}
-
 // Σ of most/(c₁! c₂! …) over all ways to deal places to letters: c₁, c₂, … are
 // what each gets, and most is the largest of them, or `most` if that is larger.
 static double dealt(int letters, int places, int most) {
@@ -397,56 +316,13 @@ static double best_first(const Task *t) {
     return 100 * ways / t->S;
 }
 
-static void what_is_missing(void) {
-    for (int m = 0; m < MODELS; m++) {
-        double row[COLUMNS];
-        read_row((char)('A' + m), row);
-        printf("missing_%c", 'a' + m);
-        print_answer("", nearest(row) + 1);
-    }
+static void best_guesses(void) {
     print_answer("first_best", best_first(task_named("first")));
     // behind the first place of a circle the S - 1 others stand in any order, all
     // as likely; and after some jumps each of these is as likely
     print_answer("circle_best", 100 / tgamma(task_named("circle")->S));
     print_answer("jump_best", 100.0 / (task_named("jump")->S - 1));
 }
-
-// ---- where_from
-
-static const char *const closed_encoder = "encoder: all others' weights on the noun";
-static const char *const closed_both = "both: all weights on the noun";
-
-// What stays the same, in percent, when lab 2 has made a change.
-static double same_after(const char *where) {
-    char what[100];
-    double same = NAN;
-    snprintf(what, sizeof what, ",%s,", where);
-    const char *rest = behind("docs/runs/whence.csv", what);
-    if (rest)
-        sscanf(rest, "%*d,%lf", &same);
-    return same;
-}
-
-static void where_from(void) {
-    static const char *const change[] = {
-        "cross: all weights on the noun", "cross: all weights on the determiner",
-        "both: all weights on the noun", "memory: the noun",
-        "memory: the determiner", "memory: all words"};
-    static const double shown[] = {0.0, 31.1, 6.7, 100.0, 28.3, 93.6};
-    for (int k = 0; k < 6; k++) {
-        double same = same_after(change[k]);
-        for (int row = 0; row < 6; row++)
-            if (same == shown[row]) {
-                printf("from_%c", 'a' + row);
-                print_answer("", k + 1);
-            }
-    }
-    double guessed = round(3.57 * same_after(closed_both));
-    print_answer("guessed_from", guessed);
-    print_answer("spare_way", round(3.57 * same_after(closed_encoder)) - guessed);
-}
-
-// ---- what_text_tells
 
 static int count_words(const char *sentence) {
     int words = 1;
@@ -479,8 +355,7 @@ static void what_text_tells(void) {
     print_answer("without_label", nouns * pow(1 - 1 / nouns, 100));
 }
 
-int main(int argc, char **argv) {
-    larger = argc > 1 ? atoi(argv[1]) : 0;
+int main(void) {
     parameter_counts();
     pre_and_post_norm();
     distant_positions();
@@ -490,9 +365,8 @@ int main(int argc, char **argv) {
     rotary_positions();
     swiglu();
     grouped_queries();
-    where_from();
     what_text_tells();
-    what_is_missing();
+    best_guesses();
     arena_free(&room);
     return 0;
 }

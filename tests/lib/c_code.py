@@ -6,10 +6,9 @@ import functools
 import json
 import re
 import shutil
-import subprocess
 from collections import namedtuple
 
-from source_file import NOT_CODE, Broken
+from command import Failed, run
 
 # The first and last line, counted from 1, and the lines themselves. Of a type whose
 # body has no name, the body belongs to it; of a constant, its whole enum.
@@ -23,11 +22,9 @@ CTAGS = "ctags --quiet --options=NONE --language-force=C --kinds-C=+p --sort=no 
 
 def tags(path):
     if not shutil.which("ctags"):
-        raise Broken("ctags not found: apt-get install universal-ctags (Debian), brew "
+        raise Failed("ctags not found: apt-get install universal-ctags (Debian), brew "
                      "install universal-ctags (macOS)")
-    done = subprocess.run([*CTAGS.split(), str(path)], stdout=subprocess.PIPE,
-                          text=True, check=True)
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return [json.loads(line) for line in run(*CTAGS.split(), path).out.splitlines()]
 
 
 @functools.lru_cache(maxsize=None)
@@ -64,7 +61,7 @@ def function(path, name):
     """The one function of this name in a C file."""
     found = [d for d in definitions(path) if (d.name, d.kind) == (name, "function")]
     if len(found) != 1:
-        raise Broken(f"{path.name} has {len(found)} functions {name}, not one")
+        raise Failed(f"{path.name} has {len(found)} functions {name}, not one")
     return found[0]
 
 
@@ -81,11 +78,6 @@ def with_comment(path, name):
     while lines[first - 1].startswith("//"):
         first -= 1
     return "\n".join(lines[first:its.last])
-
-
-def plain(code):
-    """Code without comments, strings and directives."""
-    return re.sub(r"^#(.*\\\n)*.*", "", NOT_CODE.sub(" ", code), flags=re.M)
 
 
 def parameters(definition):

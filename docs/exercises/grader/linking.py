@@ -1,19 +1,14 @@
-"""What of a changed transformer.c must be compiled, if the rest was compiled before: in
-write.html, and in the students' bundle.
-"""
+"""What of a changed transformer.c must be compiled, if the rest was compiled before: then a
+student's functions take the place of ours when all is linked."""
 
 import re
 
-import source_file
+from source_file import without_comments
 
 # The head of a function that other files can call: those are compiled beforehand.
 HEAD = re.compile(r"^(?!static\b|ALWAYS_INLINE\b|typedef\b)"
                   r"(\w[^;{}=#]*?\b(\w+)\([^;{}]*\)) \{\n", re.M)
 END = re.compile(r"^\}$", re.M)
-
-
-def without_comments(text):
-    return source_file.NOT_CODE.sub(lambda m: m[1] or " ", text)
 
 
 def end_of(text, start):
@@ -69,7 +64,11 @@ class Reference:
     def __init__(self, text):
         self.functions = functions(text)
         self.skeleton = skeleton(text, self.functions)
-        self.has_holes = "    exercise_todo(" in text  # then all of it is of no use
+
+    def weak(self):
+        """Lines by which a student's function takes the place of the one that is compiled,
+        and no other knows what stands in it."""
+        return "".join(f"#pragma weak {name}\n" for name in self.functions if name != "main")
 
     def outline(self, text):
         """A text without the bodies of the functions that are as they were, line for
@@ -84,5 +83,5 @@ class Reference:
         """What of a changed file must be compiled: the functions that are not as they
         were, with the heads of the others; or, if more than functions has changed,
         all of it. And whether it is all."""
-        whole = not self.has_holes and skeleton(text, self.functions) != self.skeleton
+        whole = skeleton(text, self.functions) != self.skeleton
         return text if whole else self.outline(text), whole

@@ -1,18 +1,18 @@
-"""The grader of the terminal, docs/exercises/tool.py, where there is no terminal:
-in the page, and when the page is built.
+"""The bridge to the terminal's grader, docs/exercises/tool.py and what it is made of, where
+there is no terminal: in the page, and when the page is built.
 
-tool.py runs programs: the compiler, the checks. A browser can run them too, but
-not while Python waits. So whatever tool.py wants to run is a question:
+The grader runs programs: the compiler, the checks. A browser can run them too, but
+not while Python waits. So whatever the grader wants to run is a question:
 
     answer({"do": "grade", "name": "softmax_row", "text": ...}, {})
 
 gives {"need": question}, or {"result": ...}. Whoever asked finds the answer, puts it
-to the others under the question's key, and asks again. tool.py then begins anew, and
+to the others under the question's key, and asks again. The grader then begins anew, and
 comes further. The questions, by their "ask":
 
 compile   the source, and flags: {"status", "said"}
-check     names: {name: {"ended", "compared", "results"}}, of the first check, and of
-          those after it up to the first that is not right
+check     names: {name: {"ended", "results", "token"}}, of the first check, and of those
+          after it up to the first whose program does not end well
 make      a name: the reference's own results
 """
 
@@ -28,18 +28,25 @@ import zipfile
 import zlib
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path.append(str(HERE.parent / "exercises"))
+EXERCISES = Path(__file__).resolve().parent.parent / "exercises"
+sys.path.append(str(EXERCISES))
 
-import tool  # which knows where the next two are
-import parts
-from source_file import Broken
+import tool  # which knows where the next ones are
+import compiling
+import cutting
+import grading
+import hand_ins
+import linking
+from compiling import Ended
+from files import SETTINGS, read_text, shown, student_folder, write_text
+from hand_ins import student_file
+from source_file import Broken, regions
 
-MADE = tool.BUILD / "made"  # tool.py's folder with copies of the files, and results
+MADE = compiling.BUILD / "made"  # the grader's folder with copies of the files, and results
 
 
 class Needed(BaseException):
-    """A question that has no answer yet: no error, and tool.py lets it through."""
+    """A question that has no answer yet: no error, and the grader lets it through."""
 
 
 answers = {}
@@ -55,21 +62,21 @@ def ask(what, name="", **more):
 # ------------------------------------------------------- in the place of programs
 
 def run(command, seconds, memory=0, folder=None, given=""):
-    """Instead of tool.run: the compiler, or the reference's own results."""
+    """Instead of compiling.run: the compiler, or the reference's own results."""
     words = [str(word) for word in command]
     if words[0] == "clang":
         if any("sanitize" in word for word in words):
-            return tool.Ended(1, "", "")
+            return Ended(1, "", "")
         source = next(word for word in words if word.startswith("-DSOURCE="))[9:-1]
-        text = Path(source.strip('"')).read_text()
-        part, whole = tool.outlines().part_to_compile(text)
+        part, whole = compiling.outlines().part_to_compile(
+            Path(source.strip('"')).read_text())
         answer = ask("compile", source=part, whole=whole,
                      flags=[w for w in words if re.match("-(W|w$)", w)])
-        return tool.Ended(answer["status"], answer["said"], "")
-    name, do, path = words[1:]
-    assert do == "make" and words[0] == str(MADE / "grade")
+        return Ended(answer["status"], answer["said"], "")
+    program, name, path = words
+    assert program == str(MADE / "grade")
     Path(path).write_text(ask("make", name))
-    return tool.Ended(0, "", "")
+    return Ended(0, "", "")
 
 
 class Checks:
@@ -84,8 +91,7 @@ class Checks:
             self.done.update(ask("check", name, names=[name] + rest,
                                  reference=Path(program) == MADE / "grade"))
         check = self.done[name]
-        (folder / "results").write_text(check["results"])
-        return ended(*check["ended"]), ended(*check["compared"])
+        return ended(*check["ended"]), check["results"], check["token"]
 
 
 def ended(status, output, stopped):
@@ -94,12 +100,12 @@ def ended(status, output, stopped):
         status = -signal.Signals[status]
     text = "".join(c if c in "\n\t" or c.isprintable() else "?"
                    for c in output.replace("\r", "\n"))
-    return tool.Ended(int(status), text, stopped)
+    return Ended(int(status), text, stopped)
 
 
-tool.run = run
-tool.compiler = lambda: ["clang"]
-tool.reference = lambda: MADE
+compiling.run = run
+compiling.compiler = lambda: ["clang"]
+compiling.reference = lambda: MADE
 
 
 # ------------------------------------------------------------------- the student
@@ -109,12 +115,12 @@ exercises = {}
 
 def begin(folder):
     """The student's folder, which is empty; and the limits of a program."""
-    tool.SETTINGS["FOLDER"] = folder
-    exercises.update((e.name, e) for e in tool.load_exercises() if not e.source)
-    tool.BUILD.mkdir(parents=True, exist_ok=True)
-    tool.outlines()
-    return json.dumps({"seconds": tool.CHECK_SECONDS, "output": tool.MOST_OUTPUT,
-                       "kept": tool.KEPT_OUTPUT})
+    SETTINGS["FOLDER"] = folder
+    exercises.update((e.name, e) for e in cutting.load_exercises() if not e.source)
+    compiling.BUILD.mkdir(parents=True, exist_ok=True)
+    compiling.outlines()
+    return json.dumps({"seconds": compiling.CHECK_SECONDS, "output": compiling.MOST_OUTPUT,
+                       "kept": compiling.KEPT_OUTPUT})
 
 
 def put(name, text):
@@ -124,28 +130,28 @@ def put(name, text):
     if e.kind == "write":
         put_bodies({name: text})
     elif e.kind == "bug":
-        tool.write_text(tool.student_folder() / "bugs" / f"{e.slug}.c", text)
+        write_text(student_folder() / "bugs" / f"{e.slug}.c", text)
     else:
-        path = tool.student_folder() / "answers.txt"
-        names = "|".join(tool.wanted_answers(e))
-        kept = re.sub(rf"^ *({names}) *=.*\n", "", tool.read_text(path), flags=re.M)
-        tool.write_text(path, kept + text.rstrip("\n") + "\n")
+        path = student_folder() / "answers.txt"
+        names = "|".join(grading.wanted_answers(e))
+        kept = re.sub(rf"^ *({names}) *=.*\n", "", read_text(path), flags=re.M)
+        write_text(path, kept + text.rstrip("\n") + "\n")
 
 
 def put_bodies(texts):
     """The bodies of regions, all at once."""
-    path = tool.student_file()
-    whole = tool.read_text(path)
+    path = student_file()
+    whole = read_text(path)
     lines = whole.split("\n")
-    for name, region in reversed(tool.regions(whole, tool.shown(path)).items()):
+    for name, region in reversed(regions(whole, shown(path)).items()):
         if name in texts:
             lines[region.start:region.end - 1] = texts[name].split("\n")
-    tool.write_text(path, "\n".join(lines))
+    write_text(path, "\n".join(lines))
 
 
 def fill(work):
     """The student's folder with this work: else all is as in the beginning."""
-    folder = tool.student_folder()
+    folder = student_folder()
     shutil.rmtree(folder / "bugs", ignore_errors=True)
     for name in ("transformer.c", "answers.txt"):
         (folder / name).unlink(missing_ok=True)
@@ -158,20 +164,20 @@ def fill(work):
 
 
 def status():
-    """The word for each exercise, as `make exercise` lists it, and tool.py's notes."""
-    student = tool.student_regions(tool.student_file())
+    """The word for each exercise, as `make exercise` lists it, and the notes."""
+    student = hand_ins.student_regions(student_file())
     return {"states": {name: tool.state_of(e, student)
                        for name, e in exercises.items()},
-            "notes": {"hints": {}, **(tool.read_notes() or {})}}
+            "notes": {"hints": {}, **(hand_ins.read_notes() or {})}}
 
 
 # ------------------------------------------------------------------------- tasks
 
 def restore(work, notes):
-    """What was kept: the texts of exercises, and tool.py's notes."""
+    """What was kept: the texts of exercises, and the notes."""
     fill(work)
     if notes:
-        tool.write_text(tool.student_folder() / ".hints", json.dumps(notes, indent=1))
+        write_text(student_folder() / ".hints", json.dumps(notes, indent=1))
     return status()
 
 
@@ -179,42 +185,42 @@ def restore(work, notes):
 def answers_alone(e, text):
     """Answers are graded without those to other exercises: a message has the line in
     which they stand in the page."""
-    path = tool.student_folder() / "answers.txt"
+    path = student_folder() / "answers.txt"
     if e.kind != "number":
         yield
         return
-    whole = tool.read_text(path)
-    tool.write_text(path, text)
+    whole = read_text(path)
+    write_text(path, text)
     try:
         yield
     finally:
-        tool.write_text(path, whole)
+        write_text(path, whole)
 
 
 def grade(name, text, others={}):
     """The verdict on an exercise. The `others`, bodies of regions, stand in the same
     file: a message has the line that it has there."""
     e = exercises[name]
-    every = list(tool.reference_regions()) if e.kind == "bug" else []
-    tool.run_check = Checks(every).run_check
+    every = list(cutting.reference_regions()) if e.kind == "bug" else []
+    compiling.run_check = Checks(every).run_check
     put_bodies(others)
     put(name, text)
-    path = tool.student_file()
-    student = tool.student_regions(path) if e.kind == "write" else {}
+    path = student_file()
+    student = hand_ins.student_regions(path) if e.kind == "write" else {}
     with answers_alone(e, text):
-        result = tool.grade_one(e, student, path, MADE)
+        result = grading.grade_one(e, student, path, MADE)
     return {"state": result.state, "word": result.word, "detail": result.detail,
             **status()}
 
 
 def seen(name, count):
     """So many hints have been read."""
-    tool.remember("hints", name, count)
+    hand_ins.remember("hints", name, count)
     return status()
 
 
 def solution(name):
-    tool.SETTINGS.update(N=name, SHOW="1")
+    SETTINGS.update(N=name, SHOW="1")
     with contextlib.redirect_stdout(io.StringIO()) as said:
         tool.solution(list(exercises.values()))
     return said.getvalue()
@@ -225,17 +231,17 @@ def packed(work):
     fill(work)
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as to:
-        for path in sorted(tool.student_folder().rglob("*")):
+        for path in sorted(student_folder().rglob("*")):
             if path.is_file() and "backup" not in path.parts:
                 to.write(path, "exercises/" + str(path.relative_to(
-                    tool.student_folder())))
+                    student_folder())))
     return base64.b64encode(archive.getvalue()).decode()
 
 
 def file(work):
     """The student's transformer.c, in base64."""
     fill(work)
-    return base64.b64encode(tool.student_file().read_bytes()).decode()
+    return base64.b64encode(student_file().read_bytes()).decode()
 
 
 def opened(name, content):
@@ -263,7 +269,7 @@ def read_work(folder, name):
     work, source = {}, folder / "transformer.c"
     if not source.exists():
         raise Broken(f"{name}: there is no transformer.c in it")
-    found = tool.regions(tool.read_text(source), name, tool.reference_regions())
+    found = regions(read_text(source), name, cutting.reference_regions())
     if not found:
         raise Broken(f"{name}: it has no exercises: no line begins with //@ exercise")
     for e in exercises.values():
@@ -271,11 +277,11 @@ def read_work(folder, name):
         if e.kind == "write" and e.name in found:
             work[e.name] = "\n".join(found[e.name].body)
         elif e.kind == "bug" and bug.exists():
-            work[e.name] = tool.read_text(bug)
+            work[e.name] = read_text(bug)
         elif e.kind == "number" and (folder / "answers.txt").exists():
-            names = "|".join(tool.wanted_answers(e))
+            names = "|".join(grading.wanted_answers(e))
             lines = re.findall(rf"^ *(?:{names}) *=.*$",
-                               tool.read_text(folder / "answers.txt"), re.M)
+                               read_text(folder / "answers.txt"), re.M)
             work[e.name] = "\n".join(lines)
     try:
         notes = json.loads((folder / ".hints").read_text())
@@ -286,8 +292,8 @@ def read_work(folder, name):
 
 def half_changed(text):
     """[[forward, backward]] of functions of which only the first has changed."""
-    ours, changed = tool.outlines().functions, []
-    parts.replaced(text, lambda name, head, body: changed.append(name)
+    ours, changed = compiling.outlines().functions, []
+    linking.replaced(text, lambda name, head, body: changed.append(name)
              if name in ours and ours[name] != (head, body) else None, ours)
     pairs = [[name, re.sub("_forward$", "", name) + "_backward"] for name in changed]
     return [pair for pair in pairs if pair[1] in ours and pair[1] not in changed]
@@ -296,7 +302,7 @@ def half_changed(text):
 def patch(text):
     """What of an edited transformer.c is to be compiled; and of which functions the
     backward pass is that of the function as it was."""
-    source, whole = tool.outlines().part_to_compile(text)
+    source, whole = compiling.outlines().part_to_compile(text)
     return {"source": source, "whole": whole, "half": half_changed(text)}
 
 

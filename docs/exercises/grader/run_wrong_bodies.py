@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 """Computes what wrong bodies of the regions give, so that the grader can name them by
-their numbers, and writes it into known.txt as digests.
+their numbers, and writes it into wrong_bodies.txt as digests.
 
-    python3 docs/exercises/known.py                  all: about a minute
-    python3 docs/exercises/known.py NAME ...         only these
-    python3 docs/exercises/known.py transformer.c    only its digest: a moment
+    python3 docs/exercises/grader/run_wrong_bodies.py                  all: about a minute
+    python3 docs/exercises/grader/run_wrong_bodies.py NAME ...         only these
+    python3 docs/exercises/grader/run_wrong_bodies.py transformer.c    only its digest
 
 To be run whenever a region, its check or its mistakes have changed, and for the digest
-whenever transformer.c's code has; test.py says so. The
-wrong bodies are those of pages/NAME.md, and the neighbors of the right one. Each is run on
-all cases of the check. known.txt has a line for each exercise: its name, a digest of all
-these bodies, and "NUMBER:FIRST:ALL" for each body that is not right: FIRST is a digest of
-the cases up to its first wrong one, ALL of all cases. Of bodies with the same results only
-the first stands there.
+whenever transformer.c's code has; the test says so. The wrong bodies are those of
+pages/NAME.md, and the neighbors of the right one. Each is run on all cases of the check.
+wrong_bodies.txt has a line for each exercise: its name, a digest of all these bodies, and
+"NUMBER:FIRST:ALL" for each body that is not right: FIRST is a digest of the cases up to its
+first wrong one, ALL of all cases. Of bodies with the same results only the first stands
+there.
 """
 
 import os
@@ -23,7 +23,15 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import tool
+sys.path.append(str(Path(__file__).resolve().parents[2] / "weaver"))
+import compiling
+from comparing import read_results
+from compiling import BUILD
+from cutting import around, load_exercises
+from files import GRADER, REFERENCE, Trouble, read_text, write_text
+from source_file import Broken, regions
+from wrong_bodies import (KNOWN, agreement, digest_of, digest_of_code, key_of, read_known,
+                          right_results, wrong_bodies)
 
 FLAGS = ["-std=c11", "-O0", "-fno-diagnostics-show-caret", "-ffp-contract=off",
          "-Werror=int-conversion",
@@ -35,7 +43,7 @@ def with_bodies(text, region, bodies):
     """The reference with a function for each of {number: body}, behind that of the
     region; which of them is called from there on is said by `mistake`."""
     lines = text.split("\n")
-    first, end = tool.around(lines, region)
+    first, end = around(lines, region)
     name = re.search(r"(\w+)\(", lines[first])[1]
     copies, chosen = ["extern int mistake;"], []
     for k, body in bodies.items():
@@ -69,71 +77,65 @@ def with_errors(said):
 
 def compiled(made, name, bodies, folder):
     """The program with those of the bodies {number: body} that compile, and these."""
-    text = tool.read_text(made / "transformer.c")
-    region = tool.regions(text, "transformer.c")[name]
+    text = read_text(made / "transformer.c")
+    region = regions(text, "transformer.c")[name]
     bodies = dict(bodies)
     while bodies:
-        tool.write_text(folder / "source.c", with_bodies(text, region, bodies))
-        said, status = call([*tool.compiler(), *FLAGS, f"-DCHECK={name}", "-I", made,
-                             f'-DSOURCE="{folder / "source.c"}"', tool.HERE / "each.c",
-                             "-o", folder / "each", "-lm"], folder)
+        write_text(folder / "source.c", with_bodies(text, region, bodies))
+        said, status = call([*compiling.compiler(), *FLAGS, f"-DCHECK={name}", "-I", made,
+                             f'-DSOURCE="{folder / "source.c"}"', GRADER / "run_wrong_bodies.c",
+                             "-o", folder / "program", "-lm"], folder)
         wrong = with_errors(said)
         if not status:
             return bodies
         if not wrong & {*bodies}:
-            raise tool.Trouble(f"the mistakes of {name} do not compile:\n{said[-2000:]}")
+            raise Trouble(f"the mistakes of {name} do not compile:\n{said[-2000:]}")
         bodies = {k: body for k, body in bodies.items() if k not in wrong}
     return bodies
 
 
 def results(made, name, bodies, folder):
-    """{number: (exit status, that of the comparison, cases)} of those of the bodies that
-    compile."""
-    found = {}
+    """{number: (exit status, what it has written)} of those of the bodies that compile."""
     (folder / "results").mkdir()
     (folder / "token").write_text("\n")
-    bodies = compiled(made, name, bodies, folder)
-    said, _ = call([folder / "each", name, *bodies], folder)
-    for k, status, compared in re.findall(r"^(\d+) (-?\d+) (-?\d+)$", said, re.M):
-        found[int(k)] = int(status), int(compared), \
-            tool.read_results(folder / "results" / k)
-    return found
+    said, _ = call([folder / "program", name, *compiled(made, name, bodies, folder)], folder)
+    return {int(k): (int(status), (folder / "results" / k).read_text(errors="replace"))
+            for k, status in re.findall(r"^(\d+) (-?\d+)$", said, re.M)
+            if (folder / "results" / k).exists()}
 
 
-def of_exercise(made, exercise, seal=False):
-    """The line of known.txt for an exercise; or that of the students' bundle, in which
-    what is said of each body is sealed with its results, and the bodies are not told."""
-    bodies = tool.wrong_bodies(exercise, tool.read_text(made / "transformer.c"))
+def of_exercise(made, exercise):
+    """The line of wrong_bodies.txt for an exercise."""
+    bodies = wrong_bodies(exercise, read_text(made / "transformer.c"))
     numbered = [(k, wrong.body) for k, wrong in enumerate(bodies)]
-    with tempfile.TemporaryDirectory(dir=tool.BUILD, prefix="known-") as folder:
+    with tempfile.TemporaryDirectory(dir=BUILD, prefix="known-") as folder:
         folder = Path(folder)
         found = results(made, exercise.name, numbered, folder)
-        right = tool.right_results(made, exercise.name, folder)
-    seen, entries = {tool.digest_of(right)}, []
-    for k, (status, _, cases) in sorted(found.items()):
-        first = tool.agreement(cases, right)
-        whole = tool.digest_of(cases)
+    right = right_results(made, exercise.name)
+    seen, entries = {digest_of(right)}, []
+    for k, (status, written) in sorted(found.items()):
+        cases, _ = read_results(written)
+        first = agreement(cases, right)
+        whole = digest_of(cases)
         if status in (0, 1) and whole not in seen and cases and first < len(cases) \
-                and tool.digest_of(cases[:first + 1]) != tool.digest_of(right[:first + 1]):
+                and digest_of(cases[:first + 1]) != digest_of(right[:first + 1]):
             seen.add(whole)
-            ends = [cases[:first + 1], cases]
-            entries.append(":".join([str(k), *map(tool.digest_of, ends), *(tool.sealed(
-                bodies[k].say.encode(), end).hex() for end in ends if seal)]))
-    return " ".join([exercise.name, tool.key_of([] if seal else bodies), *entries])
+            entries.append(":".join([str(k), digest_of(cases[:first + 1]), whole]))
+    return " ".join([exercise.name, key_of(bodies), *entries])
 
 
 def main(names):
-    made = tool.reference()
-    exercises = [e for e in tool.load_exercises() if e.kind == "write"]
-    lines = {name: line for name, line in tool.read_known().items()
+    made = compiling.reference()
+    exercises = [e for e in load_exercises() if e.kind == "write"]
+    lines = {name: line for name, line in read_known().items()
              if name in {e.name for e in exercises}}
     chosen = [e for e in exercises if not names or e.name in names]
     with ThreadPoolExecutor(os.cpu_count()) as jobs:
         for e, line in zip(chosen, jobs.map(lambda e: of_exercise(made, e), chosen)):
             lines[e.name] = line.split(" ")
             print(f"{e.name}: {len(lines[e.name]) - 2} wrong results", flush=True)
-    digest = tool.digest_of_code(tool.read_text(tool.REFERENCE))
-    tool.KNOWN.write_text(f"transformer.c {digest}\n" + "".join(
+    digest = digest_of_code(read_text(REFERENCE))
+    KNOWN.write_text(f"transformer.c {digest}\n" + "".join(
         " ".join(lines[e.name]) + "\n" for e in exercises if e.name in lines),
         encoding="utf-8")
 
@@ -141,5 +143,5 @@ def main(names):
 if __name__ == "__main__":
     try:
         main(sys.argv[1:])
-    except tool.Broken as trouble:
+    except Broken as trouble:
         sys.exit(f"error: {trouble}")

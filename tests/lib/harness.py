@@ -1,4 +1,4 @@
-"""What the tests of the pages, the exercises and the release share: claims, counted."""
+"""How every test in Python counts and reports, as checks.sh and claims.h do in theirs."""
 
 import sys
 
@@ -9,7 +9,7 @@ def claim(holds, text, found=""):
     """If it does not hold, what was found is printed: a text, or ten of a list."""
     counts[bool(holds)] += 1
     print(("ok   " if holds else "FAIL ") + text, flush=True)
-    if not holds:
+    if not holds and found:
         if isinstance(found, list):
             found = "\n".join(map(str, found[:10]))
         print("     |", str(found)[:1500].replace("\n", "\n     | "))

@@ -1,0 +1,282 @@
+"""Compares the results of a check, the student's with the reference's, and says what
+differs. grade.h writes them, and says how."""
+
+import math
+import re
+import struct
+from dataclasses import dataclass, field
+
+PREFILL = 0.5
+NAN = 0x7ff8000000c00000         # and the number of the matrix outside of which it stands
+JUNK = (0xc3, -0x3c3c3c3d)       # a byte and an int of memory that was never written
+POOL_SIZE = 1 << 16              # numbers of a matrix, at most
+TOKENS = ("PAD", "START", "END", "UNKNOWN")
+MOST_CAUSES = 3
+MOST_NAMES = 4
+
+
+@dataclass
+class Matrix:
+    name: str
+    kind: str      # matrix, bytes, tokens, number
+    rows: int
+    cols: int
+    bits: list
+    before: list   # what was there before the call
+
+    def __post_init__(self):
+        self.numbers = numbers_of(self.bits)
+
+    @property
+    def shape(self):
+        return self.rows, self.cols
+
+
+@dataclass
+class Case:
+    name: str
+    made: list = field(default_factory=list)      # names of its matrices
+    results: list = field(default_factory=list)
+    notes: list = field(default_factory=list)
+    wrong: str = ""        # what the program itself has seen
+    is_whole: bool = False
+
+
+def numbers_of(bits):
+    return [struct.unpack(">d", x.to_bytes(8, "big"))[0] for x in bits]
+
+
+def numbers_in(rows, cols):
+    """How many there are of a matrix; none if its shape is impossible."""
+    return rows * cols if rows > 0 and cols > 0 and rows * cols <= POOL_SIZE else 0
+
+
+def read_results(text):
+    """The cases that a check has written, and the line behind them. What a student's code
+    has written there otherwise ends them."""
+    cases, lines = [], iter(text.split("\n")[:-1])
+    for line in lines:
+        word, _, rest = line.partition(" ")
+        case = cases[-1] if cases else None
+        if word == "case":
+            cases.append(Case(rest))
+        elif case is None:
+            return cases, line
+        elif word == "made":
+            case.made = rest.split("|")
+        elif word == "result":
+            kind, _, name = rest.partition(" ")
+            found = re.fullmatch(r"(-?\d{1,9}) (-?\d{1,9})((?: [0-9a-f]{1,16})*)", next(lines, ""))
+            if not found:
+                return cases, ""
+            rows, cols, bits = int(found[1]), int(found[2]), [int(x, 16) for x in found[3].split()]
+            if len(bits) != numbers_in(rows, cols):
+                return cases, ""
+            start = [math.nan if kind == "number" else PREFILL] * len(bits)
+            case.results.append(Matrix(name, kind, rows, cols, bits, start))
+        elif word == "before" and case.results:
+            case.results[-1].before = numbers_of([int(x, 16) for x in rest.split()])
+        elif word == "note":
+            case.notes.append(rest)
+        elif word == "wrong:":
+            case.wrong = rest
+        elif word == "end":
+            case.is_whole = True
+        else:
+            return cases, line
+    return cases, ""
+
+
+# ---------------------------------------------------------------- what is the same
+
+def close(x, y):
+    """Two numbers, up to rounding."""
+    return x == y or abs(x - y) <= 1e-9 + 1e-7 * max(abs(x), abs(y)) < math.inf
+
+
+def alike(xs, ys):
+    return len(xs) == len(ys) and all(map(close, xs, ys))
+
+
+def wrong_places(yours, ours):
+    return [k for k, pair in enumerate(zip(yours.numbers, ours.numbers)) if not close(*pair)]
+
+
+# ---------------------------------------------------------------- what it looks like
+
+def never_written(xs, before):
+    """As before the call, or as memory of the arena is?"""
+    return alike(xs, before) or any(all(x == junk for x in xs) for junk in JUNK)
+
+
+def at_the_ends(yours, ours, what):
+    """What is wrong at the first or the last row, or column."""
+    w = ours.cols
+    y, e, b = ([xs[k:k + w] for k in range(0, len(xs), w)] if what == "row" else
+               [xs[k::w] for k in range(w)] for xs in (yours.numbers, ours.numbers, ours.before))
+    n = len(y)
+    for end, place, rest, side, shifted in (("first", 0, slice(1, n), "late", slice(0, n - 1)),
+                                            ("last", -1, slice(0, n - 1), "early", slice(1, n))):
+        if n > 1 and all(map(alike, y[rest], e[rest])):
+            return (f"the {end} {what} is never written" if never_written(y[place], b[place])
+                    else f"only the {end} {what} is wrong")
+        varied = {tuple(line) for line in e[shifted]}
+        if len(varied) > 2 and all(map(alike, y[rest], e[shifted])):
+            return f"all is one {what} too {side}: an index is off by one"
+    return ""
+
+
+def factor_between(y, e):
+    """f where y = f · e everywhere; or None."""
+    k = max(range(len(e)), key=lambda k: abs(e[k]))
+    f = y[k] / e[k] if e[k] else 1
+    return f if alike(y, [f * x for x in e]) else None
+
+
+def simple_cause(yours, ours, case):
+    """What all the numbers show."""
+    y, e, b = yours.numbers, ours.numbers, ours.before
+    many = len(wrong_places(yours, ours)) > 1
+    whole = ours.kind in ("bytes", "tokens")
+    if any(all(x == junk for x in e) for junk in JUNK):
+        return "nothing is to be written there"
+    if never_written(y, b):
+        return ("unchanged: it holds what it held before the call"
+                if alike(y, b) and set(b) not in ({PREFILL}, {0})
+                else "never written, or what was added is 0")
+    outside = [case.made[x - NAN] for x in yours.bits if 0 <= x - NAN < len(case.made)]
+    if outside:
+        return f"not a number: it was read outside of {outside[0]}"
+    if whole and all(x == wanted or x in JUNK for x, wanted in zip(y, e)):
+        return "the wrong ones are never written"
+    if sum(abs(x - wanted) for x, wanted in zip(y, e)) < 1e-5 * max(map(abs, e)):
+        return ("right to five digits, not to nine: a float where real belongs, a function "
+                "for floats, or too short a constant")
+    if len(e) > 1 and (many or 1 in ours.shape):
+        ends = at_the_ends(yours, ours, "row") or at_the_ends(yours, ours, "column")
+        if ends:
+            return ends
+    if any(map(math.isnan, y)):
+        return ("not a number: never written, or made of what was never written or lies "
+                "outside, or of 0/0, ∞/∞ or ∞-∞")
+    if any(map(math.isinf, y)):
+        return "infinite: an exponential of too much, or a division by 0"
+    if not any(y):
+        return "all zero"
+    if many and all(close(x, wanted) or wanted == 0 for x, wanted in zip(y, e)):
+        return ("wrong only where PAD is expected" if ours.kind == "tokens" else
+                "wrong only where 0 is expected: what is hidden, dropped or padding")
+    return ""
+
+
+def cause(yours, ours, case):
+    """What the numbers show by themselves, or "". Whatever is made of all the right lines
+    but one is in wrong_bodies.txt, and not here."""
+    said = simple_cause(yours, ours, case)
+    if said or len(wrong_places(yours, ours)) < 2:
+        return said
+    for other in case.results:
+        if other.shape == yours.shape and alike(yours.numbers, other.numbers):
+            return f"it has the numbers expected of {other.name}"
+    factor = factor_between(yours.numbers, ours.numbers)
+    return f"a constant factor: {factor:.7g} times what is expected" if factor else ""
+
+
+# ---------------------------------------------------------------- what is said
+
+def place(m, k):
+    """dgain[2] (of 4), dx[1][3] (of 8 × 18), loss"""
+    if min(m.shape) > 1:
+        return f"{m.name}[{k // m.cols}][{k % m.cols}] (of {m.rows} × {m.cols})"
+    return m.name + (f"[{k}] (of {m.rows * m.cols})" if max(m.shape) > 1 else "")
+
+
+def value(m, x, digits):
+    """A number, or the name of a token. No -0, and no sign of a NaN."""
+    if m.kind == "tokens" and 0 <= x < len(TOKENS):
+        return TOKENS[int(x)]
+    return f"{abs(x) if math.isnan(x) else x + 0.0:.{digits}g}"
+
+
+def names(pairs, wrong):
+    """2 of 60 of dx, 4 of 4 of dgain, of the results that are wrong; or dbias; of many
+    that are right only the number."""
+    found = [(yours, ours, wrong_places(yours, ours)) for yours, ours in pairs]
+    chosen = [ours.name if yours.shape != ours.shape or not wrong or len(ours.bits) == 1
+              else f"{len(places)} of {len(ours.bits)} of {ours.name}"
+              for yours, ours, places in found
+              if bool(places or yours.shape != ours.shape) == wrong]
+    if not wrong and len(chosen) > MOST_NAMES:
+        return f"the {len(chosen)} others are right"
+    more = len(chosen) - MOST_NAMES
+    return ("wrong: " if wrong else "right: ") + ", ".join(chosen[:MOST_NAMES]) \
+        + (f" and {more} more" if more > 0 else "") if chosen else ""
+
+
+def wrong_shape(yours, ours, case):
+    """What to say of a result that has another shape."""
+    if yours.shape == (0, 0):
+        return ["wrong: nothing is returned: is the return missing?"
+                if ours.name == "what is returned" else f"wrong: {ours.name} is not set"]
+    return [f"wrong: {ours.name} is {yours.rows} × {yours.cols}, expected "
+            f"{ours.rows} × {ours.cols}"] + [
+        f"looks like: {ours.name}: it has the numbers expected of {other.name}"
+        for other in case.results if other is not ours and other.shape == yours.shape
+        and alike(yours.numbers, other.numbers)]
+
+
+def causes(pairs, case):
+    """What the wrong results look like. Of one that is made of a wrong one before it, a NaN
+    tells nothing."""
+    said, is_wrong = [], False
+    for yours, ours in pairs:
+        if yours.shape != ours.shape or not wrong_places(yours, ours):
+            continue
+        text = "" if is_wrong and any(map(math.isnan, yours.numbers)) \
+            else cause(yours, ours, case)
+        said += [f"looks like: {ours.name}: {text}"] if text else []
+        is_wrong = True
+    return said[:MOST_CAUSES]
+
+
+def differences(given, case):
+    """Lines on a case whose results are not right; none if they are."""
+    pairs = list(zip(given.results, case.results))
+    first = next(((yours, ours) for yours, ours in pairs if yours.shape != ours.shape
+                  or wrong_places(yours, ours)), None)
+    if not first:
+        return []
+    yours, ours = first
+    if yours.shape != ours.shape:
+        return wrong_shape(yours, ours, case)
+    k = wrong_places(yours, ours)[0]
+    x, wanted = yours.numbers[k], ours.numbers[k]
+    digits = 15 if abs(x - wanted) < 1e-5 else 7
+    return [f"{place(ours, k)}: yours {value(ours, x, digits)}, expected "
+            f"{value(ours, wanted, digits)}",
+            "; ".join(filter(None, [names(pairs, True), names(pairs, False)])),
+            *causes(pairs, case),
+            *([f"besides, {given.wrong}"] if given.wrong else []), *given.notes]
+
+
+def compare(text, right, token):
+    """(state, what is said) of what a student's program has written: right, wrong, or early,
+    if it ends too early; `right` are the cases of the reference."""
+    cases, last = read_results(text)
+    for k, case in enumerate(right):
+        given = cases[k] if k < len(cases) else Case("")
+        before = "; ".join(one.name for one in right[:k])
+        where = f"case: {case.name}" + (f"; the cases before it are right: {before}"
+                                        if before else "")
+        is_all = [(m.kind, m.name) for m in given.results] == [
+            (m.kind, m.name) for m in case.results]
+        said = differences(given, case) if is_all else []
+        if not said and given.wrong:
+            said = [f"wrong: {given.wrong}"]
+        if said:
+            return "wrong", "".join(f"{line}\n" for line in [*said, where])
+        if not is_all or not given.is_whole:
+            return "early", where + "\n"
+    if len(cases) != len(right) or last != token:
+        return "early", ""
+    return "right", f"right: {len(right)} cases"

@@ -1,0 +1,102 @@
+"""Files: where they are, how they are read, and how they are written: never half of one,
+and nothing that is the project's."""
+
+import contextlib
+import hashlib
+import io
+import os
+import secrets
+import zipfile
+from pathlib import Path
+
+from source_file import Broken
+
+GRADER = Path(__file__).resolve().parent
+EXERCISES = GRADER.parent
+ROOT = EXERCISES.parent.parent
+REFERENCE = ROOT / "transformer.c"
+PROJECT = [ROOT / name for name in (".ci", ".git", "data", "docs", "notebook", "tests")]
+SETTINGS = {}  # what the command line says, by name: N, SRC, FOLDER, ...
+
+
+class Trouble(Broken):
+    """What ends the tool with one line and exit status 2."""
+
+
+def read_text(path):
+    """The text of a file, with plain line ends."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise Trouble(f"cannot read {shown(path)}: {error.strerror}")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise Trouble(f"{shown(path)}:{line}: this is not UTF-8 text")
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise Trouble(f"{shown(path)}:{line}: this is not text")
+    return text.replace("\r\n", "\n")
+
+
+def writable(path):
+    """The file that a path leads to, if it may be replaced."""
+    path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_file():
+        raise Trouble(f"{shown(path)} is not a file")
+    if any(folder in path.parents for folder in PROJECT) \
+            or (path.exists() and path.samefile(REFERENCE)):
+        raise Trouble(f"{shown(path)} is the project's: it is not replaced")
+    return path
+
+
+def write_text(path, text):
+    """Write a file beside its place and rename it: never half a file."""
+    path = writable(path)
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            beside.write_bytes(text.encode("utf-8"))
+            os.replace(beside, path)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                beside.unlink()
+            raise
+    except OSError as error:
+        raise Trouble(f"cannot write {shown(path)}: {error.strerror}")
+
+
+def shown(path):
+    """A path as messages show it: relative to the project where it lies in it."""
+    path = Path(path).absolute()
+    return str(path.relative_to(ROOT) if ROOT in path.parents else path)
+
+
+def student_folder():
+    return Path(SETTINGS.get("FOLDER") or ROOT / "exercises").absolute()
+
+
+def digest(*texts):
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+
+
+def zipped(files, programs=()):
+    """{name: text or bytes} as the bytes of a zip file."""
+    to = io.BytesIO()
+    with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            entry = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = (0o100755 if name in programs else 0o100644) << 16
+            archive.writestr(entry, content)
+    return to.getvalue()
+
+
+def pack(target, files, programs=()):
+    """Writes that zip file."""
+    target.parent.mkdir(exist_ok=True)
+    beside = target.with_suffix(f".{os.getpid()}")
+    beside.write_bytes(zipped(files, programs))
+    beside.replace(target)

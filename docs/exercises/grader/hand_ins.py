@@ -1,0 +1,192 @@
+"""What a student hands in, and what is remembered of it: transformer.c, the files with bugs,
+answers.txt, options, and the notes in .hints."""
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import shlex
+import shutil
+import time
+from pathlib import Path
+
+from cutting import reference_regions
+from files import (SETTINGS, Trouble, digest, read_text, shown, student_folder, writable,
+                   write_text)
+from source_file import read_regions
+
+
+def handed_in(path):
+    """The text of a student's file. No link is followed, neither the file's nor a
+    folder's in the student's: it could lead to any file of the machine."""
+    path, folder = Path(path).absolute(), student_folder()
+    above = folder if folder in path.parents else path.parent
+    place = Path(os.path.realpath(above)) / path.relative_to(above)
+    if os.path.realpath(path) != str(place):
+        raise Trouble(f"{shown(path)}: a link leads there, and links are not followed")
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise Trouble(f"{shown(path)} is not a file")
+    return read_text(path)
+
+
+def back_up(path):
+    """Copy a student's file to backup/ before it is changed."""
+    writable(path)
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    folder = student_folder() / "backup"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for count in range(1000):
+            copy = folder / f"{path.name}.{stamp}-{count}"
+            if not copy.exists():
+                shutil.copyfile(path, copy)
+                break
+    except OSError as error:
+        raise Trouble(f"cannot keep a copy of {shown(path)}: {error.strerror}")
+    print(f"the file as it was is kept as {shown(copy)}")
+
+
+# What the tool remembers of the student, in the file .hints, each by name: how
+# many hints were seen, a digest of what has passed, and of the files written, and
+# the wrong numbers that were tried.
+KINDS_OF_NOTES = {"hints": int, "passed": str, "written": str, "tries": str}
+
+
+def read_notes():
+    """What the file .hints says; None if it is broken."""
+    path = student_folder() / ".hints"
+    if path.is_symlink():
+        raise Trouble(f"{shown(path)} is a link: links are not followed")
+    if not path.is_file():
+        return {}
+    try:
+        memory = json.loads(path.read_bytes())
+        whole = all(isinstance(value, type_of_value)
+                    for kind, type_of_value in KINDS_OF_NOTES.items()
+                    for value in memory.get(kind, {}).values())
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return None
+    return memory if whole else None
+
+
+def notes(kind):
+    return (read_notes() or {}).get(kind, {})
+
+
+def remember(kind, name, value):
+    folder = student_folder()
+    with locked(folder):
+        memory = read_notes()
+        if memory is None:
+            print(f"{shown(folder / '.hints')} is broken: it begins anew")
+            back_up(folder / ".hints")
+            memory = {}
+        if memory.setdefault(kind, {}).get(name) != value:
+            memory[kind][name] = value
+            write_text(folder / ".hints", json.dumps(memory, indent=1))
+
+
+@contextlib.contextmanager
+def locked(folder):
+    """No other thread and no other tool is in here for this folder."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        opened = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise Trouble(f"cannot write to {shown(folder)}: {error.strerror}")
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(opened, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(opened)
+
+
+def student_file():
+    """The student's file: SRC, or transformer.c of the student's folder; in what
+    was handed in, it may have another name."""
+    if SETTINGS.get("SRC"):
+        return Path(SETTINGS["SRC"]).absolute()
+    path = student_folder() / "transformer.c"
+    others = list(student_folder().glob("*.c")) if SETTINGS.get("FOLDER") else []
+    return others[0] if not path.exists() and len(others) == 1 else path
+
+
+def student_regions(path):
+    """The regions of the student's file, each for itself: in the place of one that is
+    broken stands what is wrong, a text; so does, under "", what belongs to none."""
+    if not path.exists():
+        how = "" if SETTINGS.get("SRC") else "; `make exercises` makes it"
+        raise Trouble(f"there is no {shown(path)}{how}")
+    return read_regions(handed_in(path), shown(path), reference_regions())
+
+
+def region_of(exercise, path, student):
+    """An exercise's region of those in the student's file, or what is wrong, a text."""
+    return student.get(exercise.name) or "; ".join(filter(None, [
+        f"{shown(path)} has no line //@ exercise {exercise.name}", student.get("", "")]))
+
+
+def bug_file(exercise):
+    name = f"{exercise.slug}.c"
+    flat = student_folder() / name
+    return flat if flat.exists() else student_folder() / "bugs" / name
+
+
+def given_answers():
+    """{name: number} of the student's answers.txt, and [(name, what is wrong)]."""
+    path, given, first, broken = student_folder() / "answers.txt", {}, {}, []
+    if not path.exists():
+        return given, broken
+    for number, line in enumerate(handed_in(path).split("\n"), 1):
+        name, equals, value = line.partition("#")[0].partition("=")
+        name, value, place = name.strip(), value.strip(), f"{shown(path)}:{number}"
+        what = ""
+        if not name + equals or (equals and not value):
+            continue
+        if not equals or not re.fullmatch(r"\w+", name):
+            what, name = "expected: name = value", (name.split() or [""])[0]
+        elif name in given:
+            what = f"{name} stands here again; the first is in line {first[name]}"
+        elif not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", value):
+            what = f"\"{value}\" is not a number like 1234 or 0.5"
+        else:
+            given[name], first[name] = float(value), number
+        if what:
+            broken.append((name, f"{place}: {what}"))
+    return given, broken
+
+
+def given_options(exercise, path):
+    """The options for `transformer train` that a student wrote into a file."""
+    allowed, words = exercise.options.replace(",", " ").split(), []
+    for number, line in enumerate(handed_in(path).split("\n"), 1):
+        place = f"{shown(path)}:{number}"
+        try:
+            words += [(place, word) for word in shlex.split(line, comments=True)]
+        except ValueError:
+            raise Trouble(f"{place}: a quotation mark is not closed")
+    for k, (place, word) in enumerate(words):
+        is_option = word.startswith("--")
+        if is_option and word not in allowed:
+            raise Trouble(f"{place}: {word} may not be set here; these may: "
+                          + " ".join(allowed))
+        if word == "--from" and word in [w for _, w in words[:k]]:
+            raise Trouble(f"{place}: --from stands here again: there are two "
+                          "trainings, on the text and on the pairs")
+        if not is_option and (k == 0 or not words[k - 1][1].startswith("--")):
+            raise Trouble(f"{place}: what is \"{word}\"? Options begin with --")
+        if not is_option and words[k - 1][1] == "--from":
+            raise Trouble(f"{place}: --from stands alone: the model is the one that "
+                          "the text has trained")
+    return [word for _, word in words]
+
+
+def remember_quietly(kind, name, value):
+    with contextlib.suppress(Trouble):  # a folder that cannot be written to is graded
+        remember(kind, name, value)     # all the same
+
+
+def remember_passed(exercise, what):
+    remember_quietly("passed", exercise.name, digest(what))

@@ -1,0 +1,176 @@
+"""The functions to write: the stub, the reference, and the mistakes of students."""
+
+import re
+import shutil
+
+from groups import CI, FULL, REFERENCE, REGIONS, of_kind, ran, student
+import comparing
+import compiling
+import cutting
+import run_wrong_bodies
+import source_file
+import wrong_bodies
+from comparing import compare, read_results
+
+
+def stub(g):
+    g.says("make exercises writes the stub", 0, "transformer.c is written",
+           "exercises")
+    path = g.desk / "transformer.c"
+    for cc in "gcc", "clang":
+        if shutil.which(cc):
+            done = ran(cc, *"-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Werror".split(),
+                       path, "-o", g.folder / "a.out", "-lm")
+            g.holds(f"the stub compiles without a warning with {cc}",
+                    done.returncode == 0, done.stdout)
+        elif CI:
+            g.holds(f"{cc} is installed", False)
+        else:
+            g.lines.append(f"skip {cc} is not installed")
+    g.tool("grade", f"N=1-{len(REGIONS)}")
+    g.holds("the untouched stub gets no point", g.exactly(0, 0, len(REGIONS)))
+    g.says("and no exercise of the others is begun", 1, "score: 0/", "grade")
+    g.holds(f"the {len(REGIONS)} regions set back into the stub give transformer.c, "
+            "byte for byte", _restored(path.read_bytes().decode("utf-8")))
+
+
+def _restored(text):
+    """Whether a text is transformer.c but for its regions, all empty, and the preamble."""
+    ours = cutting.reference_regions()
+    whole = source_file.with_bodies(text, {name: ours[name].body for name in REGIONS})
+    extra = re.search(r"\n// What is not written yet.*?\n#endif\n", whole, re.S)
+    return whole.replace(extra[0], "") == REFERENCE and all(
+        source_file.is_stub(*region) for region in source_file.regions(text, "the stub").items())
+
+
+def reference(g):
+    g.says("the reference gets full marks", 0, "score: ", "grade",
+           "SRC=transformer.c")
+    g.holds(f"in all {len(REGIONS)} exercises", g.exactly(len(REGIONS), 0, 0))
+    tried = REGIONS if FULL else REGIONS[1::4]
+    mine = student(g.folder / "mine.c", {"*": "    ; // mine\n&\n"})
+    g.says("so does a file in which every region is another one, compiled one by one",
+           0, "score: ", "grade", mine, "N=" + ",".join(tried))
+    g.holds(f"in {len(tried)} exercises", g.exactly(len(tried), 0, 0))
+
+
+def single_stubs(g):
+    """As they are, and with a statement before: then they are compiled."""
+    tried = REGIONS if FULL else REGIONS[2::8]
+    reached = 0
+    todo = '    exercise_todo("NAME");\n'
+    g.tool("grade", student(g.folder / "single.c", {tried[0]: todo}),
+           f"N=1-{len(REGIONS)}")
+    g.holds("a single stub fails its own check and no other",
+            g.exactly(len(REGIONS) - 1, 0, 1)
+            and re.search(f"^todo.* {tried[0]} ", g.output, re.M))
+    for name in tried:
+        # norm_forward declares what the lines after the region use
+        declared = "real mean = 0, scale = 0;" * (name == "norm_forward")
+        g.tool("grade", f"N={name}",
+               student(g.folder / "single.c", {name: f"    {declared};\n{todo}"}))
+        if g.exactly(0, 0, 1) and f"exercise: {name} is not written yet" in g.output:
+            reached += 1
+        else:
+            g.holds(f"the check of {name} calls the function", False)
+    g.holds(f"each check comes to the student's code ({reached} of {len(tried)} "
+            "tried)", reached == len(tried))
+
+
+def mistakes(g):
+    """Each is refused, and named by its numbers alone. Not in full: of a sixth of them."""
+    made, total, tried = compiling.reference(), 0, 0
+    for e in of_kind("write"):
+        mine = [m for m in wrong_bodies.load_mistakes(
+            e, cutting.reference_regions()[e.name].body) if m.kind == "="]
+        wrong, count = wrong_bodies.wrong_bodies(e, REFERENCE), len({m.say for m in mine})
+        total += count
+        g.holds(f"{e.name}: wrong_bodies.txt is of these {len(wrong)} wrong bodies", count >= 4
+                and wrong_bodies.read_known()[e.name][1] == wrong_bodies.key_of(wrong))
+        if not FULL and e.number % 6 != 1:
+            continue
+        tried += count
+        folder = g.folder / e.name
+        folder.mkdir()
+        found = run_wrong_bodies.results(made, e.name,
+                                         [(k, m.body) for k, m in enumerate(mine)], folder)
+        right, odd = wrong_bodies.right_results(made, e.name), []
+        for k, m in enumerate(mine):
+            _, written = found.get(k, (0, ""))
+            said = compare(written, right, "")[0] == "wrong" and wrong_bodies.named(
+                e, wrong, read_results(written)[0], right)
+            if said != ([m.say], True):
+                odd.append(f"{m.say}: {said}")
+        g.holds(f"{e.name}: {count} mistakes are refused, and told from each other",
+                not odd, "\n".join(odd))
+    g.holds(f"{tried} of {total} mistakes are named", total >= 500 and tried >= 80)
+
+
+def said_by_itself(g):
+    """What the grader says by itself is seen in the grading of a student's file."""
+    by_itself = {e.name: [m for m in wrong_bodies.load_mistakes(
+        e, cutting.reference_regions()[e.name].body) if m.kind == "~"]
+        for e in of_kind("write")}
+    rounds = [{name: found[k] for name, found in by_itself.items() if k < len(found)}
+              for k in range(max(map(len, by_itself.values())))]
+    for wrong in rounds if FULL else rounds[1::3]:
+        source = student(g.folder / "wrong.c", {
+            name: "".join(line + "\n" for line in mistake.body if line)
+            for name, mistake in wrong.items()})
+        g.tool("grade", source, f"JSON={g.folder / 'wrong.json'}",
+               "N=" + ",".join(wrong))
+        tests = g.graded(g.folder / "wrong.json")
+        for name, mistake in wrong.items():
+            g.holds(f"{name}: {mistake.say}", mistake.say in tests[name]["output"]
+                    and tests[name]["score"] == 0, tests[name]["output"])
+
+
+def patterns(g):
+    """What the numbers show of mistakes that nobody has foreseen."""
+    def matrix(numbers, before=comparing.PREFILL, kind="matrix"):
+        m = comparing.Matrix("y", kind, len(numbers) // 3, 3, [], [before] * len(numbers))
+        m.numbers, m.bits = numbers, [0] * len(numbers)
+        return m
+
+    e = [1.0, 2.0, 3.0, -4.0, 0.0, 6.0, 7.5, 8.0, -9.0, 2.5, 3.0, 5.0]
+    nan, inf = float("nan"), float("inf")
+    for say, y in (("never written, or what was added is 0", [0.5] * 12),
+                   ("the last row is never written", e[:9] + [0.5] * 3),
+                   ("only the first row is wrong", [7.0, 8.0, 9.0] + e[3:]),
+                   ("only the last column is wrong",
+                    [x + 1 if k % 3 == 2 else x for k, x in enumerate(e)]),
+                   ("all is one row too late", [4.0, 4.0, 4.0] + e[:9]),
+                   ("all is one row too early", e[3:] + [4.0, 4.0, 4.0]),
+                   ("right to five digits, not to nine", [x * (1 + 1e-7) for x in e[:1]]
+                    + [x + 1e-7 for x in e[1:]]),
+                   ("not a number: never written", [nan, 1.0] + e[2:6] + [nan] + e[7:]),
+                   ("infinite", [inf, 1.0] + e[2:6] + [inf] + e[7:]),
+                   ("all zero", [0.0] * 12),
+                   ("a constant factor: 3 times", [3 * x for x in e]),
+                   ("", [5.0, 1.0, 3.0, 9.0, 2.0, 2.0, 1.0, 6.0, 3.0, 4.0, 2.0, 0.5])):
+        said = comparing.cause(matrix(y), matrix(e), comparing.Case("a case"))
+        g.holds(f"numbers that nobody has foreseen: {say or 'nothing is guessed'}",
+                said.startswith(say) if say else not said, said)
+
+
+def forged(g):
+    """Files of results in which something is missing, or too much."""
+    right = "case one\nmade x\nresult matrix y\n1 2 0 3ff0000000000000\nend\n"
+    cases = read_results(right)[0]
+    g.holds("the results of the reference are right",
+            compare(right + "token\n", cases, "token") == ("right", "right: 1 cases"))
+    for claim, text in (
+            ("without the token", right), ("with another token", right + "other\n"),
+            ("whose last line has no end", right + "token"),
+            ("without its numbers", right.replace(" 0 3ff0000000000000", "") + "token\n"),
+            ("with one number less", right.replace(" 0 3ff", " 3ff") + "token\n"),
+            ("without its result", "case one\nmade x\nend\ntoken\n"),
+            ("with a result twice", right.replace("end\n", "")
+             + right.partition("made x\n")[2] + "token\n"),
+            ("without the end of its case", right.replace("end\n", "") + "token\n"),
+            ("with a case more", right + right + "token\n"),
+            ("without cases", "token\n"), ("that is empty", "")):
+        g.holds(f"a file {claim} is not right", compare(text, cases, "token")[0] == "early")
+    said = compare(right.replace("3ff0", "4000") + "token\n", cases, "token")
+    g.holds("a wrong number is", said[0] == "wrong" and "y[1] (of 2): yours 2, expected 1"
+            in said[1], str(said))

@@ -1,0 +1,278 @@
+"""The student's commands, one more exercise, and other machines."""
+
+import ast
+import builtins
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+from groups import (ENVIRONMENT, EXERCISES, ONE, PAGES, REFERENCE, ROOT, TOOL, in_copy,
+                    of_kind, project, ran, student, within)
+import source_file
+import wrong_bodies
+
+
+def changed_reference(g):
+    g.holds("wrong_bodies.txt has transformer.c's digest: python3 "
+            "docs/exercises/grader/run_wrong_bodies.py transformer.c",
+            not wrong_bodies.if_changed())
+    copy = project(g)
+    text = REFERENCE + "// A word more.\n"
+    for say, text in ((False, text), (True, text.replace("? clip / norm", "? norm / clip"))):
+        (copy / "transformer.c").write_bytes(text.encode("utf-8"))
+        student(copy / "mine.c", {})
+        g.output = in_copy(copy, "grade", "N=clip_factor", "SRC=mine.c").stdout
+        g.holds("changed code of transformer.c itself is told" if say else
+                "changed comments are not", ("transformer.c is changed" in g.output) == say)
+
+
+def broken_tool(g):
+    """What breaks the tool costs one exercise."""
+    copy = project(g)
+    path = copy / "docs" / "exercises" / "pages" / "head.md"
+    path.write_bytes(path.read_bytes() + b"= it does not fit\n{nothing -> m}\n")
+    line = path.read_bytes().count(b"\n")
+    result = g.folder / "broken.json"
+    student(copy / "mine.c", {"head": "    return m;\n", "clip_factor": "    ;\n&\n"})
+    g.output = in_copy(copy, "grade", "N=head,clip_factor", "SRC=mine.c",
+                       f"JSON={result}").stdout
+    tests = g.graded(result)
+    g.holds("what breaks the tool costs that exercise alone, which says so",
+            f'head.md:{line}: {{nothing -> m}}: the lines of the region in transformer.c '
+            'hold "nothing" 0 times' in tests["head"]["output"]
+            and [test["status"] for test in tests.values()] == ["failed", "passed"])
+
+
+def _backed_up(g):
+    """The newest of the student's files in backup."""
+    return max(g.desk.glob("backup/transformer.c.*"),
+               key=lambda path: path.stat().st_mtime_ns).read_bytes()
+
+
+def files_of_a_student(g):
+    desk = g.desk / "transformer.c"
+    g.tool("exercises")
+    changed = desk.read_bytes() + b"// changed\n"
+    desk.write_bytes(changed)
+    g.says("a changed file is kept", 1, "has been changed: it is kept", "exercises")
+    g.holds("byte for byte", desk.read_bytes() == changed)
+    g.says("FORCE=1 begins anew", 0, "transformer.c is written", "exercises",
+           "FORCE=1")
+    g.holds("it is another file now", desk.read_bytes() != changed)
+    g.holds("the changed one is in backup", _backed_up(g) == changed)
+    g.says("an unchanged file is simply written again", 0, "is written", "exercises")
+
+    g.says("make exercise shows the page", 0, "softmax", "exercise", f"N={ONE}")
+    line = desk.read_text(encoding="utf-8").split("\n") \
+        .index(f"    //@ exercise {ONE}") + 2
+    g.holds("with the file and the line to edit",
+            re.search(rf"^edit .*transformer\.c, line {line}$", g.output, re.M))
+    g.holds("without its hints", "## Hint" not in g.output)
+    g.says("make exercise lists all", 0, ONE, "exercise")
+    g.holds("with points", g.output.count(" points  ") == len(PAGES)
+            == len(list(EXERCISES.glob("pages/*.md"))))
+
+
+def hints(g):
+    g.says("the first hint", 0, "Hint 1 of 3", "hint", f"N={ONE}")
+    g.holds("is alone", "Hint 2" not in g.output)
+    g.says("the second time there are two", 0, "Hint 2 of 3", "hint", f"N={ONE}")
+    g.says("the third time three", 0, "Hint 3 of 3", "hint", f"N={ONE}")
+    g.says("then there are no more", 0, "no more hints", "hint", f"N={ONE}")
+
+    (g.desk / ".hints").unlink()
+    answer = "exponential(x[j] - most)"
+    g.says("no solution before a pass", 1, "has not passed yet", "solution", f"N={ONE}")
+    g.says("SHOW=1 shows it all the same", 0, answer, "solution", f"N={ONE}", "SHOW=1")
+    g.says("a file of one's own passes", 0, "score: ", "grade", f"N={ONE}",
+           student(g.folder / "mine.c", {ONE: "    ;\n&\n"}))
+    g.says("then the solution is shown", 0, answer, "solution", f"N={ONE}")
+
+
+def reset(g):
+    desk = g.desk / "transformer.c"
+    desk.write_bytes(REFERENCE.encode("utf-8"))
+    g.says("reset takes one exercise back", 0, "as it was in the beginning", "reset",
+           f"N={ONE}")
+    regions = source_file.regions(desk.read_text(encoding="utf-8"), "the file")
+    ours = source_file.regions(REFERENCE, "transformer.c")
+    g.holds("only that one",
+            [name for name in ours if ours[name].body != regions[name].body]
+            == [ONE] and source_file.is_stub(ONE, regions[ONE]))
+    g.holds("the file as it was is in backup",
+            _backed_up(g) == REFERENCE.encode("utf-8"))
+    desk.write_bytes(b"// caf\351\n")
+    g.says("nothing is taken back in a broken file", 2, "error: ", "reset", f"N={ONE}")
+    g.holds("it is not touched", desk.read_bytes() == b"// caf\351\n")
+
+
+def arguments(g):
+    g.says("an exercise that does not exist is an error", 2,
+           "there is no exercise 99", "grade", "N=99")
+    g.says("so is a list that ends after the last", 2, "there is no exercise 40-99",
+           "grade", "N=40-99")
+    source = "SRC=transformer.c"
+    total = sum(page.worth for page in PAGES[:3])
+    for numbers, points in ("3,3", PAGES[2].worth), (f"1-3,2,{ONE},2-3", total):
+        g.says(f"an exercise named twice counts once: N={numbers}", 0,
+               f"score: {points}/{points}\n", "grade", f"N={numbers}", source)
+    g.says("a name that does not exist is an error", 2,
+           "there is no exercise nothing", "hint", "N=nothing")
+    g.says("a hint to no exercise is an error", 2, "which exercise?", "hint")
+    g.says("an unknown command is an error", 2, "what shall I do?", "dance")
+    g.says("an unknown argument is an error", 2, 'what is "M=5"?', "grade", "M=5")
+    g.says("so is one in lower case", 2, 'what is "n=3"?', "grade", "n=3")
+    desk = g.desk / "transformer.c"
+    g.tool("exercises")
+    g.says("what is not done yet ends with status 1", 1, "score: 0/10\n", "grade", f"N={ONE}")
+
+    def make(claim, status, *arguments, source=desk):
+        done = ran("make", "-s", "grade", *arguments, f"SRC={source}")
+        g.holds(claim, done.returncode == status
+                and ("Error" in done.stdout) == (status > 0), done.stdout)
+        return done.stdout
+
+    said = make("it is no error of make's", 0, f"N={ONE}")
+    g.holds("which ends with the score", said.endswith("score: 0/10\n"), said)
+    make("but if its status is asked for", 2, f"N={ONE}", "STATUS=1")
+    make("full marks are none", 0, "N=head", "STATUS=1", source=ROOT / "transformer.c")
+    make("an exercise that does not exist is one", 2, "N=99")
+
+
+def watch(g):
+    desk, log = g.desk / "transformer.c", g.folder / "log"
+    student(desk, {})
+
+    def watched(times):
+        return within(60, lambda: log.read_text().count("watching;") >= times)
+
+    with open(log, "w") as output:
+        process = subprocess.Popen(
+            [sys.executable, str(TOOL), "watch", "N=head", f"FOLDER={g.desk}"],
+            stdout=output, stderr=subprocess.STDOUT, cwd=str(ROOT), env=ENVIRONMENT)
+        watched(1)
+        student(desk, {"head": '    exercise_todo("head");\n'})
+        watched(2)
+        time.sleep(2)
+        process.terminate()
+        process.wait()
+    g.output = log.read_text()
+    g.holds("make watch grades at first", re.search("^ok .* head ", g.output, re.M))
+    g.holds("and again after a change, once",
+            len(re.findall("^todo .* head ", g.output, re.M)) == 1)
+
+
+def chapters(g):
+    def numbers(text):
+        return [(c.number, c.name) for c in source_file.chapters(text, "file.c")]
+
+    ours = numbers(REFERENCE)
+    counted = [n for n, _ in ours if n is not None]
+    g.holds("the file's chapters are numbered from 0", counted == list(range(len(counted)))
+            and ours[0] == (0, "manual"), str(ours))
+    last, name = ours[-1]
+    place = REFERENCE.index(f"//@ chapter {name}")
+    with_one = REFERENCE[:place] + "//@ chapter aside\n// # Interlude. Aside\n" \
+        + REFERENCE[place:]
+    g.holds("an interlude between them is not counted",
+            numbers(with_one) == [*ours[:-1], (None, "aside"), (last, name)])
+    for claim, heading, what in (
+            ("without a number", "// # Aside", "the heading has no number: Aside"),
+            ("with the number of another", "// # 1. Aside", "are not numbered 0, 1"),
+            ("without a heading", "int aside;", "does not begin with its heading")):
+        line = REFERENCE[:place].count("\n") + 2
+        try:
+            numbers(with_one.replace("// # Interlude. Aside", heading))
+            said = "nothing"
+        except source_file.Broken as broken:
+            said = str(broken)
+        g.holds(f"a chapter {claim} is an error with its line",
+                said.startswith(f"file.c:{line}: ") and what in said, said)
+
+
+def another_exercise(g):
+    """One added in the middle: its page, and a line of order.txt."""
+    copy = project(g)
+    old = next(page for page in PAGES if page.name == "slow_learner")
+    order = copy / "docs" / "exercises" / "order.txt"
+    pages = order.with_name("pages")
+    text = (pages / "slow_learner.md").read_text(encoding="utf-8")
+    (pages / "new_one.md").write_bytes(text.encode("utf-8"))
+
+    def says(claim, status, text, *arguments):
+        done = in_copy(copy, *arguments)
+        g.holds(claim, done.returncode == status and text in done.stdout, done.stdout)
+
+    following = PAGES[old.number]
+    says("a page that no list has is an error", 2, "new_one: it stands neither in",
+         "exercise")
+    order.write_text(order.read_text().replace("slow_learner\n",
+                                               "slow_learner\nnew_one\n"))
+    says("an exercise is added in the middle by its page and a line", 0,
+         "exercises/bugs/new-one.c; a check fails", "exercise", "N=new_one")
+    says("it is graded by its number", 1, f"todo {old.number + 1} new_one", "grade",
+         f"N={old.number + 1}")
+    says("the next has another number and is the same", 0,
+         f"Exercise {old.number + 2}: {following.name} ", "exercise",
+         f"N={old.number + 2}")
+    (pages / "new_one.md").unlink()
+    says("a line without a page is an error", 2, "there is no page new_one.md",
+         "exercise")
+
+
+def teachers(g):
+    """What teacher.md says of the exercises is so."""
+    text = (EXERCISES / "teacher.md").read_text(encoding="utf-8")
+    wanted = [(str(len(of_kind(kind))), kind, str(sum(p.worth for p in of_kind(kind))))
+              for kind in source_file.KINDS]
+    found = re.findall(r"^\| +(\d+) \| (\w+) .*\| +(\d+) \|$",
+                       text.partition("\n## ")[0], re.M)
+    g.holds("it counts them and their points in a table", found == wanted, f"wanted: {wanted}")
+    named = set(re.findall(r"`(\w+)`", "".join(re.findall(
+        r"^\| +\d.*", text.partition("## Three plans")[2], re.M))))
+    g.holds("the exercises of its plans are there", named and named <= {
+        page.name for page in PAGES}, str(named))
+
+
+# Names of attributes and arguments that came after Python 3.8: its grammar alone
+# does not show them.
+NEWER = {"is_relative_to", "removeprefix", "removesuffix", "cancel_futures",
+         "with_stem", "hardlink_to", "readlink", "pairwise", "bit_count", "batched",
+         "cache", "randbytes", "lcm", "nextafter", "newline", "strict",
+         "slots", "kw_only", "root_dir"}
+OTHER = """import os, runpy, sys
+{}
+sys.argv = ["tool.py", "grade"]
+runpy.run_path({!r}, run_name="__main__")"""
+
+
+def other_machines(g):
+    for path in [TOOL, *sorted((EXERCISES / "grader").glob("*.py"))]:
+        tree = ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 8))
+        used = {getattr(node, key, None) for node in ast.walk(tree)
+                for key in ("attr", "arg") if not isinstance(node, ast.arg)}
+        subscripted = [node for node in ast.walk(tree) if isinstance(
+            node, ast.Subscript) and isinstance(node.value, ast.Name)
+            and isinstance(getattr(builtins, node.value.id, None), type)]
+        g.holds(f"{path.name} uses nothing that Python 3.8 lacks",
+                not used & NEWER and not subscripted, str(used & NEWER))
+
+    def fails(claim, change, text):
+        done = ran(sys.executable, "-c", OTHER.format(change, str(TOOL)))
+        g.holds(claim + ": " + text, done.returncode == 1 and text in done.stdout
+                and done.stdout.count("\n") == 1, done.stdout)
+
+    fails("an older Python is told in one line", "sys.version_info = (3, 7, 2)",
+          "needs Python 3.8 or newer; this is Python 3.7")
+    fails("Windows is told, too", 'os.name = "nt"', "use WSL")
+    tools = g.folder / "bin"
+    tools.mkdir()
+    for name in "sh", "python3":
+        (tools / name).symlink_to(shutil.which(name))
+    g.says("without a compiler the package is named", 2,
+           "error: no C compiler: install gcc", "grade", "SRC=transformer.c", f"N={ONE}",
+           environment={"PATH": str(tools)})
+    g.says("a compiler that is not there is named", 2, "there is no nocc", "grade",
+           "SRC=transformer.c", f"N={ONE}", "CC=nocc -O1")
