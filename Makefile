@@ -209,7 +209,7 @@ notebooks notebooks-check:
 	    $(if $(filter %-check,$@),--check) $(if $(SHORT),--short) $(N)
 
 pretrained-check: build/notebook/pretrained build/notebook/18-pretrained
-	@$(NOTEBOOK_PYTHON) notebook/pretrained_check.py $(DIR)
+	@$(NOTEBOOK_PYTHON) notebook/test/pretrained_check.py $(DIR)
 
 # MPI's compiler is the compiler, with the library's headers and the library.
 MPICC ?= mpicc
@@ -220,11 +220,12 @@ build/notebook/mpi build/notebook/19-machines: \
 build/notebook/mpi build/notebook/19-machines: build/mpicc
 
 # What a program of notebook/ includes, its compiler writes down beside it.
-build/notebook/%: notebook/%.c build/flags
+vpath %.c notebook/programs notebook
+build/notebook/%: %.c build/flags
 	@mkdir -p build/notebook
-	$(LAB) -MMD -MP -MF $@.d -MT $@ $< -o $@ -lm
+	$(LAB) -MMD -MP -MF $@.dep -MT $@ $< -o $@ -lm
 
--include $(wildcard build/notebook/*.d)
+-include $(wildcard build/notebook/*.dep)
 
 clean:
 	rm -rf build transformer

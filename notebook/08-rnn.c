@@ -23,7 +23,7 @@
 // attention model: mean over the test data). Places count from 1.
 
 #include "lib/lab.h"
-#include "rnn.c"
+#include "programs/rnn.c"
 
 enum { LETTERS = 18, V = FIRST_TOKEN + LETTERS, B = 64, LONGEST = 40,
        MOST_PAIRS = 2500 };

@@ -26,11 +26,12 @@
 // ffn_forward leaves in the arena for the backward pass, without dropout.
 
 #include "lib/lab.h"
+#include "lib/measure.h"
 
 enum { HEADS = 8, WIDEST = 512 };
 
 typedef struct {
-    int n, runs;
+    int n;
     Transformer *model, *gradient; // of one layer
     Arena room, scratch;
     Mat x, q, k, v, context, junk;      // (n,D); junk takes all gradients
@@ -62,7 +63,8 @@ void lab_free(Lab *lab) {
     arena_free(&lab->scratch);
 }
 
-void projections(Lab *lab, bool training) {
+void projections(void *it, bool training) {
+    Lab *lab = it;
     MultiHead *w = &lab->model->encoder.layer[0].self_attention.multi_head;
     MultiHead *dw = &lab->gradient->encoder.layer[0].self_attention.multi_head;
     Linear *linear[] = {&w->query, &w->key, &w->value, &w->output};
@@ -76,7 +78,8 @@ void projections(Lab *lab, bool training) {
     arena_release(&lab->scratch, 0);
 }
 
-void attention(Lab *lab, bool training) {
+void attention(void *it, bool training) {
+    Lab *lab = it;
     MultiHeadSaved s = {
         .q = lab->q, .k = lab->k, .v = lab->v, .context = lab->context,
         .weights = lab->weights, .dropped = lab->weights, .sentences = 1,
@@ -92,7 +95,8 @@ void attention(Lab *lab, bool training) {
     }
 }
 
-void feed_forward(Lab *lab, bool training) {
+void feed_forward(void *it, bool training) {
+    Lab *lab = it;
     FeedForward *w = &lab->model->encoder.layer[0].feed_forward.network;
     FeedForward *dw = &lab->gradient->encoder.layer[0].feed_forward.network;
     Pass pass = {.arena = &lab->scratch, .config = &lab->model->config};
@@ -103,30 +107,12 @@ void feed_forward(Lab *lab, bool training) {
     arena_release(&lab->scratch, 0);
 }
 
-// The shortest of lab->runs runs; if there are several, after one that warms
-// up, and of more if they are short; in processor time, so that other programs
-// disturb little.
-double seconds(void (*part)(Lab *, bool), Lab *lab, bool training) {
-    double shortest = INFINITY, total = 0;
-    if (lab->runs > 1)
-        part(lab, training);
-    for (int k = 0; k < lab->runs || total < 0.01 * (lab->runs - 1); k++) {
-        clock_t start = clock();
-        part(lab, training);
-        double time = (double)(clock() - start) / CLOCKS_PER_SEC;
-        total += time;
-        shortest = time < shortest ? time : shortest;
-    }
-    return shortest;
-}
-
 void measure_time(int d_model, int n, int runs) {
     Lab lab = lab_new(d_model, n);
-    lab.runs = runs;
     double D = d_model, N = n, F = 4 * D;
     struct {
         const char *name;
-        void (*run)(Lab *, bool);
+        void (*run)(void *, bool);
         double operations;
     } part[] = {
         {"projections", projections, 8 * N * D * D},
@@ -137,7 +123,7 @@ void measure_time(int d_model, int n, int runs) {
         for (int training = 0; training < 2; training++)
             printf("%d,%d,%s,%s,%.4g,%.0f\n", d_model, n, part[i].name,
                    training ? "training" : "forward",
-                   seconds(part[i].run, &lab, training),
+                   shortest_time(part[i].run, &lab, training, runs),
                    part[i].operations * (training ? 3 : 1));
     lab_free(&lab);
 }

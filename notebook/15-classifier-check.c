@@ -26,7 +26,7 @@
 
 #define TRANSFORMER_DOUBLE
 #include "lib/lab.h"
-#include "classifier.c"
+#include "programs/classifier.c"
 #include "lib/measure.h"
 
 enum { B = 3, S = 6, D = 12, SOURCE_V = 9, TARGET_V = 6, MOST_PADS = 16 };

@@ -28,7 +28,7 @@
 //     weight      attention of word `query` of SENTENCE to word `key`
 
 #include "lib/lab.h"
-#include "classifier.c"
+#include "programs/classifier.c"
 
 enum { D = 64, H = 4, B = 64, LONGEST = 32, MOST_PADS = 32, MOST_LAYERS = 2,
        EVERY = 40 };

@@ -24,7 +24,7 @@
 //     token,probability
 
 #define GPT_NO_MAIN
-#include "gpt.c"
+#include "programs/gpt.c"
 #include "lib/measure.h"
 
 enum { HALVES = 6 };

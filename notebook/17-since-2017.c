@@ -28,7 +28,7 @@
 // is the same without training: CSV of change, parameters, inner, cache.
 
 #define GPT_NO_MAIN
-#include "gpt.c"
+#include "programs/gpt.c"
 #include "lib/measure.h"
 #include "lib/modern.h"
 
@@ -117,27 +117,10 @@ Loss modern_train_step(Lab *lab, Sentence text) {
     return loss;
 }
 
-// gpt_evaluate, for a model with a change.
-Loss modern_evaluate(Lab *lab, Sentence text) {
-    Arena *arena = &lab->trainer.arena;
-    const Config *config = &lab->trainer.model->config;
-    Pass pass = {.arena = arena, .config = config, .sentences = 1};
-    int P = config->max_len, half = (P + 1) / 2;
-    Loss total = {0};
-    for (int first = 0; true; first += half) {
-        ModernSaved saved;
-        Batch b = window_at(arena, text, P, first);
-        if (!b.target_length)
-            break;
-        Mat logits = modern_forward(&pass, &saved, &lab->model, b.input,
-                                    b.target_length);
-        Mat lse = arena_mat(arena, b.target_length, 1);
-        total = add_losses(total, loss_forward(lse, logits, b.expected, 0,
-                                               arena));
-        arena_release(arena, 0);
-    }
-    arena_release(arena, 0);
-    return total;
+// For evaluate_text.
+Mat modern_logits(Pass *pass, const void *model, const int *ids, int T) {
+    ModernSaved saved;
+    return modern_forward(pass, &saved, model, ids, T);
 }
 
 // Trains, and prints how it goes.
@@ -151,10 +134,13 @@ void run_lab(Lab *lab, const GptText *train, const GptText *held_out) {
         seconds += (double)(clock() - started) / CLOCKS_PER_SEC;
         if (step * MEASURED / steps == (step - 1) * MEASURED / steps)
             continue;
+        Loss loss = evaluate_text(modern_logits, &lab->model,
+                                  &lab->trainer.model->config, held_out->tokens,
+                                  &lab->trainer.arena);
         printf("seconds,%" PRId64 ",%.6g\ntrain,%" PRId64 ",%.6g\n"
                "held_out,%" PRId64 ",%.6g\n", step, seconds, step,
                bits(since, train), step,
-               bits(modern_evaluate(lab, held_out->tokens), held_out));
+               bits(loss, held_out));
         since = (Loss){0};
     }
 }

@@ -1,12 +1,12 @@
 // Lab 18: what the models of pretrained.h say, for another program to repeat.
-// Each prints a CSV. KIND is gpt2 or llama, IDS are numbers of tokens.
+// Each prints a CSV. IDS are numbers of tokens.
 //
-// logits KIND FOLDER IDS: after each token, all at once and with the cache.
+// logits FOLDER IDS: GPT-2; after each token, all at once and with the cache.
 //
 //     position,token,whole,cached
 //
-// greedy KIND FOLDER N IDS: N tokens, each the likeliest, all positions anew
-// for each of them and with the cache.
+// greedy FOLDER N IDS: N tokens, each the likeliest, all positions anew for
+// each of them and with the cache.
 //
 //     step,whole,cached
 //
@@ -15,14 +15,9 @@
 //     kind,position,place,value
 //
 // tokens KIND FOLDER FILE: the texts in a file, each ended by a zero byte. KIND
-// may be bert, too.
+// is gpt2 or bert.
 //
 //     text,tokens
-//
-// angles FOLDER: Llama; by how much each pair of a head turns from one position
-// to the next. The folder needs nothing but a config.json.
-//
-//     pair,angle
 //
 // step FOLDER IDS: GPT-2; the loss, the gradient of each number, and the loss
 // after a step of Adam. Each token but the last is followed by the next.
@@ -49,9 +44,10 @@ Ids read_ids(char **word, int words) {
     return ids;
 }
 
-void open_kind(Writer *w, const char *kind, const char *folder, Ids ids) {
-    writer_open(w, !strcmp(kind, "llama"), folder, NULL, MOST_IDS);
-    if (ids.count > w->room)
+// The model in a folder, which is to read these tokens and `more`.
+void open_gpt2(Writer *w, const char *folder, Ids ids, int more) {
+    writer_open(w, folder, NULL);
+    if (ids.count + more > min_int(MOST_IDS, w->pass.config->max_len))
         fail("more tokens than the model has positions");
     for (int i = 0; i < ids.count; i++)
         if (ids.id[i] < 0 || ids.id[i] >= w->model.base->config.target_vocab)
@@ -59,9 +55,9 @@ void open_kind(Writer *w, const char *kind, const char *folder, Ids ids) {
 }
 
 void print_logits(char **argument, int n) {
-    Ids ids = read_ids(argument + 2, n - 2);
+    Ids ids = read_ids(argument + 1, n - 1);
     Writer w;
-    open_kind(&w, argument[0], argument[1], ids);
+    open_gpt2(&w, argument[0], ids, 0);
     ModernSaved saved;
     Mat whole = modern_forward(&w.pass, &saved, &w.model, ids.id, ids.count);
     printf("position,token,whole,cached\n");
@@ -75,12 +71,10 @@ void print_logits(char **argument, int n) {
 }
 
 void print_greedy(char **argument, int n) {
-    Ids ids = read_ids(argument + 3, n - 3);
-    int steps = atoi(argument[2]), first = ids.count;
+    Ids ids = read_ids(argument + 2, n - 2);
+    int steps = atoi(argument[1]), first = ids.count;
     Writer w;
-    open_kind(&w, argument[0], argument[1], ids);
-    if (first + steps > w.room || first + steps > MOST_IDS)
-        fail("more tokens than the model has positions");
+    open_gpt2(&w, argument[0], ids, steps);
     ModernSaved saved;
     Mat last = {0};
     for (int i = 0; i < first; i++)
@@ -127,39 +121,29 @@ void print_sentence(int number, Sentence s) {
 
 void print_tokens(char **argument, int n) {
     bool bert = !strcmp(argument[0], "bert");
-    bool llama = !strcmp(argument[0], "llama");
     JsonFile f = read_hub_config(argument[1], argument[0]);
     int V = size_setting(&f, "vocab_size", 10000000, NEEDED);
-    FILE *file = open_file(argument[2]);
-    char *text = NULL;
-    size_t room = 0;
-    BytePairs pairs = {.first = -1};
-    WordPieces words = {0};
+    BytePairs pairs = {.rules = 0};
+    WordPieces words = {.longest = 0};
     if (bert)
         words = read_word_pieces(argument[1], V);
     else
-        pairs = llama ? read_tokenizer_json(argument[1], V)
-                      : read_byte_pairs(argument[1], V);
+        pairs = read_byte_pairs(argument[1], V);
+    FILE *file = fopen(argument[2], "rb");
+    char *text = NULL;
+    size_t room = 0;
     printf("text,tokens\n");
-    for (int i = 0; n == 3 && getdelim(&text, &room, '\0', file) > 0; i++)
+    for (int i = 0; file && n == 3 && getdelim(&text, &room, 0, file) > 0; i++)
         print_sentence(i, bert ? cut_words(&words, text)
                                : cut_bytes(&pairs, text));
     if (bert)
         word_pieces_free(&words);
     else
         byte_pairs_free(&pairs);
-    hub_config_free(&f);
-    fclose(file);
+    json_free(&f);
     free(text);
-}
-
-void print_angles(char **argument, int n) {
-    Modern m;
-    const Config c = llama_config(argument[0], n, &m);
-    int K = c.d_model / c.heads;
-    printf("pair,angle\n");
-    for (int i = 0; i < K / 2; i++)
-        printf("%d,%.17g\n", i, angle_of_pair(&m, i, K));
+    if (!file || fclose(file))
+        fail("cannot read %s", argument[2]);
 }
 
 void print_step_of(char **argument, int n) {
@@ -194,14 +178,14 @@ int main(int argc, char **argv) {
         const char *name;
         void (*run)(char **, int);
         int least; // arguments
-    } tests[] = {{"logits", print_logits, 3}, {"greedy", print_greedy, 4},
+    } tests[] = {{"logits", print_logits, 2}, {"greedy", print_greedy, 3},
                  {"bert", print_bert, 2}, {"tokens", print_tokens, 3},
-                 {"angles", print_angles, 1}, {"step", print_step_of, 3}};
-    for (int i = 0; i < 6; i++)
+                 {"step", print_step_of, 3}};
+    for (int i = 0; i < 5; i++)
         if (argc >= 2 && !strcmp(argv[1], tests[i].name)
             && argc - 2 >= tests[i].least) {
             tests[i].run(argv + 2, argc - 2);
             return 0;
         }
-    fail("18-pretrained logits, greedy, bert, tokens, angles or step");
+    fail("18-pretrained logits, greedy, bert, tokens or step");
 }

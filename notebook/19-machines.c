@@ -34,7 +34,7 @@
 //     bytes,seconds
 
 #define MACHINES_NO_MAIN
-#include "mpi.c"
+#include "programs/mpi.c"
 #include "lib/measure.h"
 
 // ## The divisor
@@ -144,7 +144,7 @@ void train_in_parts(Trainer *t, const Pairs *data, const Pairs *valid,
 // The arguments after "train".
 void train_with_divisor(char **argument) {
     bool means = find_choice("whole|means", argument[2]) == 1;
-    int64_t parts = read_whole(argument[3], 1, MOST_MICRO_BATCHES);
+    int64_t parts = read_whole(argument[3], 1, 4096);
     int64_t steps = read_whole(argument[4], 1, 1000000);
     int64_t seed = read_whole(argument[5], 0, 1000000);
     if (parts < 0 || steps < 0 || seed < 0
@@ -250,7 +250,7 @@ int main(int argc, char **argv) {
         print_pings(atoi(argv[2]));
     else
         fail("what shall I do? divisor, train, step or ping");
-    world.phase = ENDED;
     finish_output();
+    world.failure = 0;
     return 0;
 }

@@ -69,19 +69,11 @@ Mat logits_of(Trainer *t) {
     return parts_forward(&pass, &saved, t->model, &batch);
 }
 
-// The loss of these logits; they become their own gradient.
-Loss loss_of_logits(Trainer *t, Mat logits) {
-    Mat lse = arena_mat(&t->arena, logits.rows, 1);
-    Loss loss = loss_forward(lse, logits, expected, 0, &t->arena);
-    loss_backward(logits, logits, lse, expected, 0, loss.tokens);
-    return loss;
-}
-
 double loss_of(Trainer *t) {
     PartsPass pass = new_pass(t);
     Saved saved;
     Mat logits = parts_forward(&pass, &saved, t->model, &batch);
-    Loss loss = loss_of_logits(t, logits);
+    Loss loss = loss_and_gradient(&t->arena, logits, expected);
     parts_backward(&pass, &saved, t->model, t->gradient, logits);
     arena_release(&t->arena, 0);
     return loss.loss / (double)loss.tokens;
@@ -105,7 +97,7 @@ void same(void) {
     Saved saved;
     Mat logits = transformer_forward(&pass, &saved, t.model, &batch);
     printf("what,difference\nlogits,%.3g\n", largest_difference(ours, logits));
-    loss_of_logits(&t, logits);
+    loss_and_gradient(&t.arena, logits, expected);
     transformer_backward(&pass, &saved, t.model, t.gradient, logits);
     Trainer other = new_lab(0);
     loss_of(&other);

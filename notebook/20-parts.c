@@ -280,10 +280,8 @@ double train_lab(Lab *lab) {
     Batch b = make_pairs(&t->arena, lab->task, (uint64_t)t->recipe.seed,
                          t->step * B, B, lab->pairs);
     Mat logits = parts_forward(&pass, &saved, t->model, &b);
-    Mat lse = arena_mat(&t->arena, logits.rows, 1);
-    Loss loss = loss_forward(lse, logits, b.expected, 0, &t->arena);
+    Loss loss = loss_and_gradient(&t->arena, logits, b.expected);
     clear(t->gradient->list.values, t->gradient->list.count);
-    loss_backward(logits, logits, lse, b.expected, 0, loss.tokens);
     parts_backward(&pass, &saved, t->model, t->gradient, logits);
     update(t, loss);
     arena_release(&t->arena, 0);

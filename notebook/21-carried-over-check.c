@@ -10,7 +10,7 @@
 
 #define TRANSFORMER_DOUBLE
 #include "lib/lab.h"
-#include "classifier.c"
+#include "programs/classifier.c"
 #include "lib/measure.h"
 
 enum { B = 2, T = 5, D = 12, V = 9 };

@@ -33,7 +33,7 @@
 
 #include "lib/lab.h"
 #include "lib/measure.h"
-#include "classifier.c"
+#include "programs/classifier.c"
 #include "lib/nouns.h"
 
 enum { D = 64, H = 4, L = 2, B = 32, TEXT = 6000, OTHER_TEXT = 300, TEST = 400,

@@ -7,7 +7,6 @@
 //     text       lines on the standard input: read, cut, numbered, drawn
 //     options    a command line
 //     hub        parameters from the hub: read, saved, read again
-//     tokenizer  a tokenizer.json: read, and a text cut with it
 //     pieces     a text, cut into byte pairs and into word pieces
 //     folder     the text files of a model from the hub: its sizes are read,
 //                its tokenizer cuts a text, the model is made and computed
@@ -294,7 +293,7 @@ void feed_hub(void) {
              && s.list.values[i] == again.list.values[i]);
 }
 
-// ## tokenizer, pieces
+// ## pieces
 
 // A file in a folder of its own, with this content; returns the folder.
 const char *folder_with(const char *name, const char *bytes, size_t size) {
@@ -310,7 +309,7 @@ const char *folder_with(const char *name, const char *bytes, size_t size) {
 void check_bytes(const BytePairs *b, const char *text) {
     char *valid = repaired(text), *next = valid;
     Sentence s = cut_bytes(b, text);
-    for (int i = b->first >= 0; i < s.length; i++) {
+    for (int i = 0; i < s.length; i++) {
         MUST(s.id[i] >= 0 && s.id[i] < b->tokens.size);
         const char *c = b->tokens.text[s.id[i]];
         for (; *c; c += utf8_length(c))
@@ -328,15 +327,9 @@ void use_byte_pairs(BytePairs b) {
     byte_pairs_free(&b);
 }
 
-void feed_tokenizer(void) {
-    const char *folder = folder_with("tokenizer.json", input.bytes, input.size);
-    use_byte_pairs(read_tokenizer_json(folder, 262));
-}
-
 // All bytes are tokens, and nothing is joined.
-BytePairs plain_bytes(char text[256][5], const char **of, int pattern) {
-    BytePairs b = {.tokens = {.text = of, .size = 256}, .first = -1,
-                   .pattern = pattern};
+BytePairs plain_bytes(char text[256][5], const char **of) {
+    BytePairs b = {.tokens = {.text = of, .size = 256}};
     for (int k = 0; k < 256; k++) {
         *write_utf8(text[k], character_of(k)) = '\0';
         of[k] = text[k];
@@ -349,16 +342,16 @@ void feed_pieces(void) {
     static const char vocab[] = "[UNK]\n[CLS]\n[SEP]\n[MASK]\n[PAD]\na\n##a\n"
                                 "e\n##e\nthe\n##ing\n!\n中";
     enum { WORD_PIECES = 13 };
-    int how = fed_byte() & 3;
+    bool cased = fed_byte() & 1;
     size_t size = input.size - input.read;
     char *text = allocate(size + 1, 1), letter[256][5];
     const char *of[256];
     memcpy(text, input.bytes + input.read, size);
-    BytePairs b = plain_bytes(letter, of, how % 3);
+    BytePairs b = plain_bytes(letter, of);
     check_bytes(&b, text);
     const char *folder = folder_with("vocab.txt", vocab, sizeof vocab - 1);
     WordPieces w = read_word_pieces(folder, WORD_PIECES);
-    w.cased = how == 3;
+    w.cased = cased;
     Sentence s = cut_words(&w, text);
     MUST(s.length >= 2 && s.id[0] == special_id(&w, CLS)
          && s.id[s.length - 1] == special_id(&w, SEP));
@@ -375,8 +368,8 @@ void feed_pieces(void) {
 // removes those that do not. Returns the folder.
 const char *folder_of_input(void) {
     const char *const known[] = {
-        "config.json", "vocab.json", "merges.txt", "tokenizer.json",
-        "vocab.txt", "tokenizer_config.json", "model.safetensors.index.json"};
+        "config.json", "vocab.json", "merges.txt", "vocab.txt",
+        "tokenizer_config.json"};
     const char *folder = NULL;
     char *text = allocate(input.size + 1, 1), mark[64];
     memcpy(text, input.bytes, input.size);
@@ -418,7 +411,7 @@ int begin_pass(Pass *pass, const Config *c, TensorList *l, int *ids) {
 void use_gpt2(const char *folder) {
     Config c = gpt2_config(folder);
     allow_tokens(c.target_vocab);
-    MUST(end_token(folder, "gpt2", c.target_vocab) < c.target_vocab);
+    MUST(end_token(folder, c.target_vocab) < c.target_vocab);
     use_byte_pairs(read_byte_pairs(folder, c.target_vocab));
     ModernGpt t = gpt2_outline(&c);
     Pass pass;
@@ -426,22 +419,6 @@ void use_gpt2(const char *folder) {
     int ids[FED_TOKENS], T = begin_pass(&pass, &c, &t.base->list, ids);
     if (T) {
         split_attention(&t);
-        modern_forward(&pass, &saved, &t, ids, T);
-    }
-}
-
-void use_llama(const char *folder) {
-    Modern m;
-    Config c = llama_config(folder, 16, &m);
-    allow_tokens(c.target_vocab);
-    MUST(end_token(folder, "llama", c.target_vocab) < c.target_vocab);
-    use_byte_pairs(read_tokenizer_json(folder, c.target_vocab));
-    ModernGpt t = llama_outline(&c, &m);
-    Pass pass;
-    ModernSaved saved;
-    int ids[FED_TOKENS], T = begin_pass(&pass, &c, &t.base->list, ids);
-    if (T) {
-        turn_llama(&t);
         modern_forward(&pass, &saved, &t, ids, T);
     }
 }
@@ -466,45 +443,9 @@ void use_bert(const char *folder) {
     }
 }
 
-// The list of `hub`, in two files.
-void write_shards(const char *folder) {
-    Small s;
-    small_list(&s);
-    place_tensors(&s.list);
-    for (size_t i = 0; i < s.list.count; i++)
-        s.list.values[i] = (real)i;
-    TensorList first = s.list, second = s.list;
-    first.tensors = 2;
-    first.count -= 2;
-    second.tensor += 2;
-    second.tensors = 1;
-    second.values += first.count;
-    second.count = 2;
-    save_parameters(&first, path_in(folder, "one"));
-    save_parameters(&second, path_in(folder, "two"));
-}
-
-// The index says in which files the list is.
-void use_shards(const char *folder) {
-    const char *const ignored[] = {NULL};
-    static bool written = false;
-    if (!written)
-        write_shards(folder);
-    written = true;
-    Small s;
-    small_list(&s);
-    read_parameters(&s.list, (Naming){"model.", ignored}, folder, NULL);
-    for (size_t i = 0; i < s.list.count; i++)
-        MUST(s.list.values[i] == (real)i);
-}
-
 void feed_folder(void) {
     const char *folder = folder_of_input();
-    if (input_has("=== model.safetensors.index.json\n"))
-        use_shards(folder);
-    else if (input_has("\"llama\""))
-        use_llama(folder);
-    else if (input_has("\"bert\""))
+    if (input_has("\"bert\""))
         use_bert(folder);
     else
         use_gpt2(folder);
@@ -521,7 +462,7 @@ typedef struct {
 const Part parts[] = {
     {"model", feed_model, false}, {"pairs", feed_pairs, false},
     {"text", feed_text, false}, {"options", feed_options, true},
-    {"hub", feed_hub, false}, {"tokenizer", feed_tokenizer, false},
+    {"hub", feed_hub, false},
     {"pieces", feed_pieces, false}, {"folder", feed_folder, false},
 };
 enum { PARTS = sizeof parts / sizeof *parts };
@@ -563,7 +504,7 @@ const char *const words[] = {
     "--heads", "--d-model", "--help", "\"__metadata__\"", "\"F32\"",
     "\"shape\"", "\"data_offsets\"", "\"step\":\"1\"", "adam.m.", "%s%n",
     "a\\tb", " \\ta\\n", "\\t", "bpe", "word", "--merges", "\"merges\":\"0\"",
-    "\"F16\"", "\"BF16\"", "\"vocab\"", "\"merges\"", "\"a.bias\"", "\\ud83d",
+    "\"a.bias\"", "\\ud83d",
     "model.", "[MASK]", "\"gpt2\"", "\n=== ", "'s", "newest.", "\x1b[2J",
     "\xc2\x9b", "a", " ",
 };

@@ -1,5 +1,5 @@
 #!/bin/sh
-# notebook/mpi.c with Open MPI and MPICH: the same bits with any number of ranks
+# notebook/programs/mpi.c with Open MPI and MPICH: the same bits with any number of ranks
 # and threads, and what happens when something goes wrong.
 #
 #     sh tests/mpi.sh                       both libraries, 30 steps
@@ -50,7 +50,7 @@ planted()
     sed 's/real f = (real)factor,/real f = (real)(t == 7 ? .99 * factor : factor),/' \
         transformer.c > "$folder/planted/transformer.c"
     ! cmp -s transformer.c "$folder/planted/transformer.c" \
-        && mpicc."$library" -std=c11 $flags "$folder/planted/notebook/mpi.c" \
+        && mpicc."$library" -std=c11 $flags "$folder/planted/notebook/programs/mpi.c" \
             -o "$folder/planted.$library" -lm
 }
 
@@ -72,7 +72,7 @@ mpi()
 one_line()
 {
     cat said
-    grep -E '^(rank [0-9]*: )?transformer: ' said > own
+    grep '^transformer: ' said > own
     [ "$(wc -l < own)" = 1 ] && grep -qF -e "$1" own
 }
 
@@ -102,52 +102,16 @@ same()
     cmp same.safetensors one.safetensors
 }
 
-fast()
-{
-    rm -f fast.safetensors
-    mpi 2 $model --fast --model fast.safetensors > said 2>&1 || return
-    cat said
-    grep -q 'other bits with another number of ranks' said \
-        && ! cmp -s fast.safetensors one.safetensors
-}
-
-# The number of micro-batches is in the file.
-kept()
-{
-    mpi 2 $model --micro-batches 4 --model four.safetensors \
-        && mpi 1 $model --micro-batches 4 --steps 10 --model kept.safetensors \
-        && mpi 4 $pairs --resume --steps $STEPS --model kept.safetensors \
-        && cmp four.safetensors kept.safetensors
-}
-
-# The other program reads the model.
-used()
-{
-    echo "the red car is fast" | "$root/transformer" translate one.safetensors \
-        && "$root/transformer" info one.safetensors
-}
-
-# One micro-batch is what transformer.c trains.
-plain()
-{
-    mpi 1 $model --micro-batches 1 --model plain.safetensors \
-        && "$root/transformer" $model --model transformer.safetensors \
-        && cmp plain.safetensors transformer.safetensors
-}
-
 bits()
 {
     holds "one rank trains" mpi 1 $model --model "one.$library.safetensors"
     [ -f one.safetensors ] || cp "one.$library.safetensors" one.safetensors
-    for ranks in ${RANKS:-2 3}; do
+    for ranks in ${RANKS:-2 3 7}; do
         for threads in ${THREADS:-1}; do
             holds "$ranks ranks with $threads threads each: the same bits" \
                 same "$ranks" "$threads"
         done
     done
-    holds "with one micro-batch they are those of transformer train" plain
-    holds "a resumed run knows how many micro-batches it has" kept
-    holds "--fast says that it gives up the bits, and does" fast
     holds "transformer translates with the model, and describes it" used
 }
 
@@ -168,21 +132,20 @@ wrong_from_the_start()
 {
     holds "an option that makes no sense is said once" refused 2 \
         '--layers: "x" is not a whole number' mpi 2 train "$data" --layers x
-    holds "so is a number of micro-batches" refused 2 \
-        '--micro-batches: "0" is not a whole number' \
-        mpi 2 train "$data" --micro-batches=0
-    holds "and too many ranks" refused 2 "3 ranks cannot share 2" \
-        mpi 3 train "$data" --micro-batches 2
+    holds "so are too many ranks" refused 1 "9 ranks cannot share 8" \
+        mpi 9 train "$data" $tiny
+    holds "and another command" refused 2 "mpi only trains" \
+        mpi 2 translate one.safetensors
     holds "a file that is not there is said once" refused 1 \
         "cannot open nothing.tsv" mpi 2 train nothing.tsv
     holds "a rank that lacks it says so" refused 1 \
-        "rank 1: transformer: cannot open nothing.tsv" apart nothing.tsv $tiny
+        "transformer: cannot open nothing.tsv" apart nothing.tsv $tiny
     holds "other data on a rank" refused 1 \
-        "not the same training data as on rank 0: rank 1" apart "$other" $tiny
-    holds "other options" refused 1 "not the same options as on rank 0: rank 1" \
-        apart "$data" $tiny --lr 0.1
+        "not the same options, data or model on all ranks" apart "$other" $tiny
+    holds "other options" refused 1 \
+        "not the same options, data or model on all ranks" apart "$data" $tiny --lr 0.1
     holds "another build" refused 1 \
-        "not the same first gradient (another build or processor?) as on rank 0: rank 2" \
+        "not the same first gradient (another build or processor?) on all ranks" \
         launch -n 2 "./mpi.$library" train "$data" $tiny \
         : -n 1 "./portable.$library" train "$data" $tiny
 }
@@ -192,7 +155,7 @@ differing()
 {
     rm -f l.csv
     both="train $data $tiny --model kept.safetensors"
-    refused 1 "not the same parameters after step 8 (which is not saved) as on rank 0: rank 1" \
+    refused 1 "not the same parameters (which are not saved) on all ranks" \
         launch -n 1 "./mpi.$library" $both : -n 1 "./planted.$library" $both || return
     "$root/transformer" info kept.safetensors | grep -q '^steps trained 6$'
 }
@@ -266,7 +229,7 @@ disk_full()
 
 wrong_on_the_way()
 {
-    holds "ranks that come to differ are named; the file is of the look before" \
+    holds "ranks that come to differ end; the file is of the look before" \
         differing
     holds "a whole run, to compare with" whole
     holds "what fails after the last step is said, too" refused 1 \

@@ -1,30 +1,9 @@
-// notebook/rnn.c: the recurrent networks of labs 8 and 9.
+// notebook/programs/rnn.c: the recurrent networks of labs 8 and 13.
 
 #include "test.h"
-#include "../notebook/rnn.c"
+#include "../notebook/programs/rnn.c"
 
 enum { B = 2, S = 4, T = 3, I = 5, H = 6, A = 7, V = 9, E = 5 };
-
-// ---------------------------------------------------------------- products
-
-void test_packed_product(void) {
-    int size[] = {1, 2, 13, 40, 131};
-    double worst = 0;
-    for (int i = 0; i < 5; i++)
-        for (int j = 0; j < 5; j++)
-            for (int k = 0; k < 5; k++) {
-                size_t mark = room.used;
-                Mat a = random_mat(size[i], size[j]);
-                Mat b = random_mat(size[k], size[j]); // read as its transpose
-                Mat c = random_mat(size[i], size[k]), expected = copied(c);
-                packed_matmul_add(c, a, packed_matrix(&room, transposed(b)));
-                matmul_definition(expected, a, transposed(b));
-                worst = fmax(worst, largest_error(c, expected));
-                arena_release(&room, mark);
-            }
-    CLAIM(worst < (sizeof(real) == 8 ? 1e-10 : 1e-3),
-          "the packed product is the product by definition: %.1e", worst);
-}
 
 // -------------------------------------------------------------------- LSTM
 
@@ -54,7 +33,7 @@ void lstm_run(LstmCase *c, LstmSaved *s) {
     lstm_start(&room, s, &c->w, B, S, c->hidden, c->cell);
     lstm_inputs(&room, s->gates, &c->w, c->x);
     for (int t = 0; t < S; t++)
-        lstm_step(s, t);
+        lstm_step(s, &c->w, t);
 }
 
 loss_number lstm_loss(void *context) {
@@ -72,7 +51,7 @@ void check_lstm(void) {
     lstm_run(&c, &s);
     Lstm dw = prefilled_lstm(I, H);
     Mat dx = filled_mat(S * B, I, PREFILL);
-    LstmFlow d = lstm_flow(&room, &s, &c.w);
+    LstmFlow d = lstm_flow(&room, &s);
     add(d.cell, c.upstream_cell);
     lstm_backward(&d, &dw, dx, c.upstream, &s, &c.w, c.x);
     add(d.hidden, filled_mat(B, H, PREFILL)); // these two are written
@@ -90,7 +69,7 @@ void test_one_step(void) {
     LstmSaved s;
     lstm_start(&room, &s, &w, 1, 1, h, c);
     lstm_inputs(&room, s.gates, &w, x);
-    lstm_step(&s, 0);
+    lstm_step(&s, &w, 0);
     double z[4];
     for (int k = 0; k < 4; k++)
         z[k] = (double)(*x.at * w.input.weight.at[k] + w.input.bias.at[k]
@@ -114,7 +93,7 @@ void test_highway(void) {
     LstmSaved s;
     lstm_run(&c, &s);
     Lstm dw = prefilled_lstm(I, H);
-    LstmFlow d = lstm_flow(&room, &s, &c.w);
+    LstmFlow d = lstm_flow(&room, &s);
     add(d.cell, c.upstream_cell);
     lstm_backward(&d, &dw, filled_mat(S * B, I, 0), c.upstream, &s, &c.w, c.x);
     CLAIM(largest_error(block(s.cell, S, B), c.cell) < 1e-12
@@ -357,7 +336,6 @@ void test_learning(int attention) {
 }
 
 int main(void) {
-    test_packed_product();
     test_one_step();
     test_highway();
     test_sentences_apart();

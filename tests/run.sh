@@ -15,7 +15,7 @@
 #   commands      every command of the program, watched in the same way
 #   chapters      every beginning of the file compiles
 #   planted       what is added to the model is checked, too
-#   tiny          notebook/tiny.c computes the same bits
+#   tiny          notebook/programs/tiny.c computes the same bits
 #   learning      models learn, and translate what they have never seen
 #
 # WATCHED says how to compile what is watched, WATCHER what runs it: without

@@ -1,5 +1,5 @@
 #!/bin/sh
-# notebook/tiny.c, built by CC and run by RUN, and transformer.c, built strictly by
+# notebook/programs/tiny.c, built by CC and run by RUN, and transformer.c, built strictly by
 # HOST, have the same parameters after STEPS="1 3" steps; wrong files are refused in
 # one line.
 #
@@ -37,13 +37,13 @@ refuses()
 
 refused_heads()
 {
-    ! $CC $STRICT -DWIDTH=32 -DHEADS=5 -DLAYERS=1 notebook/tiny.c -o $room/none -lm \
+    ! $CC $STRICT -DWIDTH=32 -DHEADS=5 -DLAYERS=1 notebook/programs/tiny.c -o $room/none -lm \
         2> $room/messages && grep -q "HEADS must divide WIDTH" $room/messages
 }
 
-check "tiny.c has at most 500 lines" test "$(wc -l < notebook/tiny.c)" -le 500
+check "tiny.c has at most 500 lines" test "$(wc -l < notebook/programs/tiny.c)" -le 500
 check "transformer.c compiles" ${HOST:-$CC} $STRICT -O1 transformer.c -o $room/transformer -lm
-check "tiny.c compiles" $CC $STRICT notebook/tiny.c -o $room/program -lm
+check "tiny.c compiles" $CC $STRICT notebook/programs/tiny.c -o $room/program -lm
 for n in $STEPS; do
     check "tiny.c and transformer.c have the same parameters after $n steps" \
         same "$n" data/eng-fra.train.tsv
@@ -59,7 +59,7 @@ check "one that is not there," refuses "$room/none:0: cannot open .*" $room/none
 check "and 65 words" refuses "$room/long:1: more than 64 words.*" $room/long
 check "heads that do not divide the width do not compile" refused_heads
 check "a small tiny.c compiles" $CC $STRICT -DWIDTH=32 -DHEADS=2 -DLAYERS=1 \
-    notebook/tiny.c -o $room/program -lm
+    notebook/programs/tiny.c -o $room/program -lm
 check "the small ones are the same after two epochs and a half" \
     same 10 data/reverse.valid.tsv --d-model 32 --heads 2 --layers 1
 totals

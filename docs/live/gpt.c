@@ -1,11 +1,11 @@
 // The page's program in double precision: that of live.c, and beside it the GPT
-// of notebook/gpt.c, on its way through One sentence, and as it writes on.
+// of notebook/programs/gpt.c, on its way through One sentence, and as it writes on.
 //
 // Its layers are an encoder's, under a causal mask. So the stages are those of
 // flow.c, and only begin in another way.
 
 #define GPT_NO_MAIN
-#include "../../notebook/gpt.c"
+#include "../../notebook/programs/gpt.c"
 #include "live.c"
 
 // The text: how it begins, and what the model has written since.

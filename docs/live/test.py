@@ -1392,7 +1392,8 @@ def in_double(name, *arguments):
     program = WORK / name
     if not program.exists():
         subprocess.run(["cc", "-std=c11", "-O1", "-DTRANSFORMER_DOUBLE",
-                        build.ROOT / "notebook" / f"{name}.c", "-lm", "-o", program],
+                        *(build.ROOT / "notebook").glob(f"**/{name}.c"), "-lm", "-o",
+                        program],
                        check=True)
     return lines_of(program, *arguments)
 

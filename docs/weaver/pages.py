@@ -152,8 +152,8 @@ def articles_page(book):
 
 
 def tiny_page(book):
-    """notebook/tiny.c, part by part, and beside each what tiny.md says of it."""
-    code = (ROOT / "notebook" / "tiny.c").read_text(encoding="utf-8")
+    """notebook/programs/tiny.c, part by part, and beside each what tiny.md says of it."""
+    code = (ROOT / "notebook" / "programs" / "tiny.c").read_text(encoding="utf-8")
     parts = re.split("^(?=// ---- )", code, flags=re.M)
     out, *texts = re.split("^(?=## )", book.link(read("source/tiny.md")), flags=re.M)
     if len(texts) != len(parts):

@@ -29,7 +29,7 @@ ROOT = DOCS.parent
 BUILD = ROOT / "build" / "write"
 MODULES = BUILD / "node_modules"
 GRADER = DOCS / "exercises" / "grader"
-TINY_C = ROOT / "notebook" / "tiny.c"
+TINY_C = ROOT / "notebook" / "programs" / "tiny.c"
 PAGE = BUILD / "write.html"
 sys.path[:0] = [str(folder) for folder in (
     DOCS / "exercises", DOCS / "weaver", DOCS / "live", ROOT / "tests" / "lib", WRITE)]

@@ -53,33 +53,34 @@ const char *const bert_special[BERT_SPECIALS] = {
 // ## Reading
 
 // vocab.txt: a token a line, whose number is that of the line, from 0. A model
-// has `size` of them. If there is a tokenizer_config.json, it may say that
-// capitals matter.
+// has `size` of them.
+void read_vocab_lines(WordPieces *w, const char *path, int size) {
+    int n = 0;
+    w->tokens = entries_new(size, (size_t)size);
+    for (char *line = w->lines, *next; *line; line = next, n++) {
+        next = end_line(line);
+        if (n == size)
+            fail("%s: more than the %d tokens of the model", path, size);
+        add_entry(&w->tokens, line, n);
+        w->longest = max_int(w->longest, (int)strlen(line));
+    }
+    sort_entries(&w->tokens, path);
+    for (int k = 0; k < BERT_SPECIALS; k++)
+        if (find_entry(&w->tokens, bert_special[k]) < 0)
+            fail("%s: the token %s is missing", path, bert_special[k]);
+}
+
+// The tokenizer of a model with `size` tokens. tokenizer_config.json may say
+// that capitals matter.
 WordPieces read_word_pieces(const char *folder, int size) {
     char *path = path_in(folder, "vocab.txt");
     char *config = path_in(folder, "tokenizer_config.json");
+    FILE *file = fopen(config, "rb");
     WordPieces w = {.lines = read_text_file(path)};
-    w.tokens = entries_new(size, lines_in(w.lines));
-    char *line = w.lines;
-    for (int n = 0; *line; n++) {
-        size_t length = strcspn(line, "\n");
-        char *next = line + length + (line[length] == '\n');
-        line[length - (length && line[length - 1] == '\r')] = '\0';
-        if (n == size)
-            fail("%s: more than the %d tokens of the model", path, size);
-        add_entry(&w.tokens, line, n);
-        w.longest = max_int(w.longest, (int)length);
-        line = next;
-    }
-    const char *twice = sort_entries(&w.tokens);
-    if (twice)
-        fail("%s: the token %s is there twice", path, shown(twice).text);
-    for (int k = 0; k < BERT_SPECIALS; k++)
-        if (find_entry(&w.tokens, bert_special[k]) < 0)
-            fail("%s: the token %s is missing", path, bert_special[k]);
-    check_size(&w.tokens, path);
-    if (file_exists(config)) {
-        JsonFile f = read_json(config);
+    read_vocab_lines(&w, path, size);
+    if (file) {
+        fclose(file);
+        JsonFile f = read_json(folder, "tokenizer_config.json");
         w.cased = !flag_setting(&f, "do_lower_case", true);
         switch_setting(&f, "strip_accents", !w.cased);
         switch_setting(&f, "tokenize_chinese_chars", true);
@@ -355,8 +356,15 @@ Config bert_config(const char *folder, double *epsilon, int *segments) {
     text_setting(&f, "position_embedding_type", "absolute");
     switch_setting(&f, "tie_word_embeddings", true);
     switch_setting(&f, "is_decoder", false);
-    hub_config_free(&f);
+    json_free(&f);
     return c;
+}
+
+// A linear layer, in to out, whose weight is [out, in] in the file.
+void list_turned(TensorList *l, Linear *w, int in, int out, Name path) {
+    list_tensor(l, &w->weight, out, in, INIT_XAVIER,
+                join(path.text, ".weight"));
+    list_tensor(l, &w->bias, 1, out, INIT_ZEROS, join(path.text, ".bias"));
 }
 
 void list_bert_layer(TensorList *l, EncoderLayer *w, const Config *c, int i) {
@@ -365,16 +373,16 @@ void list_bert_layer(TensorList *l, EncoderLayer *w, const Config *c, int i) {
     MultiHead *a = &w->self_attention.multi_head;
     FeedForwardSublayer *f = &w->feed_forward;
     snprintf(at, sizeof at, "encoder.layer.%d.", i);
-    list_turned(l, &a->query, D, D, true, join(at, "attention.self.query"));
-    list_turned(l, &a->key, D, D, true, join(at, "attention.self.key"));
-    list_turned(l, &a->value, D, D, true, join(at, "attention.self.value"));
-    list_turned(l, &a->output, D, D, true, join(at, "attention.output.dense"));
-    list_hub_norm(l, &w->self_attention.norm, D, true,
+    list_turned(l, &a->query, D, D, join(at, "attention.self.query"));
+    list_turned(l, &a->key, D, D, join(at, "attention.self.key"));
+    list_turned(l, &a->value, D, D, join(at, "attention.self.value"));
+    list_turned(l, &a->output, D, D, join(at, "attention.output.dense"));
+    list_hub_norm(l, &w->self_attention.norm, D,
                   join(at, "attention.output.LayerNorm"));
-    list_turned(l, &f->network.inner, D, F, true,
+    list_turned(l, &f->network.inner, D, F,
                 join(at, "intermediate.dense"));
-    list_turned(l, &f->network.outer, F, D, true, join(at, "output.dense"));
-    list_hub_norm(l, &f->norm, D, true, join(at, "output.LayerNorm"));
+    list_turned(l, &f->network.outer, F, D, join(at, "output.dense"));
+    list_hub_norm(l, &f->norm, D, join(at, "output.LayerNorm"));
 }
 
 // The list, in the layout of the file.
@@ -388,22 +396,26 @@ Bert *bert_outline(const Config *c, int segments) {
                "embeddings.position_embeddings");
     list_table(l, &b->segments, segments, D,
                "embeddings.token_type_embeddings");
-    list_hub_norm(l, &b->embedding_norm, D, true,
+    list_hub_norm(l, &b->embedding_norm, D,
                   join("embeddings.LayerNorm", ""));
     for (int i = 0; i < c->layers; i++)
         list_bert_layer(l, &t->encoder.layer[i], c, i);
-    list_turned(l, &b->transform, D, D, true,
+    list_turned(l, &b->transform, D, D,
                 join("cls.predictions.transform.dense", ""));
-    list_hub_norm(l, &b->transform_norm, D, true,
+    list_hub_norm(l, &b->transform_norm, D,
                   join("cls.predictions.transform.LayerNorm", ""));
     list_tensor(l, &t->output.bias, 1, V, INIT_ZEROS,
                 join("cls.predictions.bias", ""));
     return b;
 }
 
-// When the numbers have their place.
+// When the numbers have their place: from now on, all weights but embeddings
+// are seen as (in,out).
 void turn_bert(Bert *b) {
-    turn_weights(&b->base->list);
+    const TensorList *l = &b->base->list;
+    for (Tensor *t = l->tensor; t < l->tensor + l->tensors; t++)
+        if (!is_vector(t) && !strstr(t->name.text, "embed"))
+            *t->mat = transposed(*t->mat);
     b->base->output.weight = transposed(b->base->target_embedding);
 }
 

@@ -75,9 +75,7 @@ Loss gpt_gradient(Pass *pass, const Transformer *t, Transformer *g,
     pass->sentences = batch->sentences;
     Mat logits = gpt_forward(pass, &saved, t, batch->input,
                              batch->target_length);
-    Mat lse = arena_mat(pass->arena, logits.rows, 1);
-    Loss loss = loss_forward(lse, logits, batch->expected, 0, pass->arena);
-    loss_backward(logits, logits, lse, batch->expected, 0, loss.tokens);
+    Loss loss = loss_and_gradient(pass->arena, logits, batch->expected);
     gpt_backward(pass, &saved, t, g, logits);
     return loss;
 }

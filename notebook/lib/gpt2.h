@@ -44,7 +44,7 @@ Config gpt2_config(const char *folder) {
     switch_setting(&f, "scale_attn_weights", true);
     switch_setting(&f, "scale_attn_by_inverse_layer_idx", false);
     switch_setting(&f, "add_cross_attention", false);
-    hub_config_free(&f);
+    json_free(&f);
     return c;
 }
 
@@ -63,14 +63,14 @@ ModernGpt gpt2_outline(const Config *c) {
         char at[NAME_SIZE];
         ModernLayer *w = &t.layer[i];
         snprintf(at, sizeof at, "h.%d.", i);
-        list_hub_norm(l, &w->attention_norm, D, true, join(at, "ln_1"));
+        list_hub_norm(l, &w->attention_norm, D, join(at, "ln_1"));
         list_linear(l, &w->attention.query, D, 3 * D, join(at, "attn.c_attn"));
         list_linear(l, &w->attention.output, D, D, join(at, "attn.c_proj"));
-        list_hub_norm(l, &w->network_norm, D, true, join(at, "ln_2"));
+        list_hub_norm(l, &w->network_norm, D, join(at, "ln_2"));
         list_linear(l, &w->network.inner, D, F, join(at, "mlp.c_fc"));
         list_linear(l, &w->network.outer, F, D, join(at, "mlp.c_proj"));
     }
-    list_hub_norm(l, &t.base->encoder.norm, D, true, join("ln_f", ""));
+    list_hub_norm(l, &t.base->encoder.norm, D, join("ln_f", ""));
     return t;
 }
 

@@ -1,13 +1,8 @@
 // hub.h, used by lab 18: models in the layout of the hub's checkpoints.
 //
-// A model is a folder. config.json says how large it is, and safetensors files
-// hold its parameters:
-//
-//     model.safetensors                all of them, or
-//     model.safetensors.index.json     which of several files has which
-//
-// Chapter 14 reads files that it has written. These come from other programs:
-// tensors in any order, 32-bit or 16-bit floats, names with a prefix or without
+// A model is a folder. config.json says how large it is, and model.safetensors
+// holds its parameters. Chapter 15 reads files that it has written. These come
+// from other programs: tensors in any order, names with a prefix or without
 // one, and tensors that are no parameters. What stays the same is the idea: the
 // list of tensors says what must be there, and whatever is missing, too much or
 // of another shape is named.
@@ -22,7 +17,7 @@
 
 // ## JSON
 //
-// Chapter 14 reads only the header that it has written itself, and compares
+// Chapter 15 reads only the header that it has written itself, and compares
 // text with text. The files of other programs say the same things in many ways,
 // so here is a parser. It keeps the text, undoes the escapes of strings in
 // place, and makes one small struct for each value:
@@ -51,34 +46,24 @@ Shown shown(const char *text) {
     return s;
 }
 
-// Whether there is such a file. It has to be a regular one: who opens a pipe
-// waits for its other end, and a device has no size.
-bool file_exists(const char *path) {
+// Fails unless there is such a file. It has to be a regular one: who opens a
+// pipe waits for its other end, and a device has no size.
+void check_file(const char *path) {
+    FILE *file = NULL;
 #ifdef TRANSFORMER_POSIX
     struct stat status;
-    bool found = stat(path, &status) == 0;
-    if (found && !S_ISREG(status.st_mode))
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
         fail("cannot read %s: it is not a regular file", path);
-    return found;
-#else
-    FILE *file = fopen(path, "rb");
-    if (file)
-        fclose(file);
-    return file != NULL;
 #endif
-}
-
-FILE *open_file(const char *path) {
-    FILE *file = file_exists(path) ? fopen(path, "rb") : NULL;
-    if (!file)
+    if (!(file = fopen(path, "rb")))
         fail("cannot open %s: %s", path, strerror(errno));
-    return file;
+    fclose(file);
 }
 
 // A whole text, with a zero byte behind it; the caller frees it.
 char *read_text_file(const char *path) {
     size_t size;
-    fclose(open_file(path)); // it is there, and regular
+    check_file(path);
     char *text = read_file(path, &size);
     if (strlen(text) != size)
         fail("%s: a zero byte: this is not a text file", path);
@@ -104,7 +89,7 @@ typedef struct Json {
 
 // A text of JSON and its values; values[0] is the whole.
 typedef struct {
-    const char *path; // for messages
+    char *path; // for messages
     char *text, *at;
     Json *values;
     size_t used;
@@ -287,10 +272,10 @@ Json *read_json_value(JsonFile *f) {
     return v;
 }
 
-// Parses a text that was allocated, and which the file then owns. There are at
-// most as many values as brackets and commas, and one more; so one allocation
-// holds them all, and they never move.
-JsonFile parse_json(const char *path, char *text) {
+// Parses a text. The path, which is for messages, and the text were allocated,
+// and the file owns them. There are at most as many values as brackets and
+// commas, and one more; so one allocation holds them all, and they never move.
+JsonFile parse_json(char *path, char *text) {
     size_t most = 1;
     for (const char *c = text; *c; c++)
         most += strchr(",[{:", *c) != NULL;
@@ -303,11 +288,21 @@ JsonFile parse_json(const char *path, char *text) {
     return f;
 }
 
-JsonFile read_json(const char *path) {
+// A file in a folder; the caller frees the path.
+char *path_in(const char *folder, const char *name) {
+    size_t size = strlen(folder) + strlen(name) + 2;
+    char *path = allocate(size, 1);
+    snprintf(path, size, "%s/%s", folder, name);
+    return path;
+}
+
+JsonFile read_json(const char *folder, const char *name) {
+    char *path = path_in(folder, name);
     return parse_json(path, read_text_file(path));
 }
 
 void json_free(JsonFile *f) {
+    free(f->path);
     free(f->values);
     free(f->text);
 }
@@ -331,14 +326,6 @@ bool is_whole(const Json *v, double least, double most) {
 // Whether a value is this string.
 bool is_string(const Json *v, const char *text) {
     return v && v->kind == JSON_STRING && !strcmp(v->text, text);
-}
-
-// A file in a folder; the caller frees the path.
-char *path_in(const char *folder, const char *name) {
-    size_t size = strlen(folder) + strlen(name) + 2;
-    char *path = allocate(size, 1);
-    snprintf(path, size, "%s/%s", folder, name);
-    return path;
 }
 
 // ## config.json
@@ -369,11 +356,9 @@ int size_setting(const JsonFile *f, const char *key, int most, int missing) {
 // A number above 0; the same if it is missing.
 double number_setting(const JsonFile *f, const char *key, double missing) {
     const Json *v = setting(f, key);
-    if (!v && missing != NEEDED)
-        return missing;
-    if (!v || v->kind != JSON_NUMBER || v->number <= 0 || v->number > 1e12)
+    if (v && (v->kind != JSON_NUMBER || v->number <= 0 || v->number > 1e12))
         fail("%s: %s is not a number above 0", f->path, key);
-    return v->number;
+    return v ? v->number : missing;
 }
 
 bool flag_setting(const JsonFile *f, const char *key, bool missing) {
@@ -399,45 +384,15 @@ void switch_setting(const JsonFile *f, const char *key, bool wanted) {
              wanted ? "false" : "true");
 }
 
-// Refuses other keys than these, "name|name", unless they are null.
-void known_settings(const JsonFile *f, const char *names) {
-    bool object = f->values && f->values->kind == JSON_OBJECT;
-    for (const Json *m = object ? f->values->child : NULL; m; m = m->next)
-        if (m->kind != JSON_NULL && find_choice(names, m->name) < 0)
-            fail("%s: %s, which this program does not know", f->path,
-                 shown(m->name).text);
-}
-
-// A value within the file, to be read like the whole; it may be NULL.
-JsonFile part_of(const JsonFile *f, const Json *object) {
-    return (JsonFile){.path = f->path, .values = (Json *)object};
-}
-
 // The configuration in a folder, of a model of that type.
 JsonFile read_hub_config(const char *folder, const char *type) {
-    char *path = path_in(folder, "config.json");
-    JsonFile f = read_json(path);
-    f.path = path;
+    JsonFile f = read_json(folder, "config.json");
     if (!is_string(member(f.values, "model_type"), type))
-        fail("%s: model_type is not %s", path, type);
+        fail("%s: model_type is not %s", f.path, type);
     return f;
 }
 
-void hub_config_free(JsonFile *f) {
-    free((char *)f->path);
-    json_free(f);
-}
-
 // ## Where the tensors are
-
-enum { NO_FLOATS, F32, F16, BF16 };
-
-// Of one tensor of the list: in which file, at which byte, as which floats.
-typedef struct {
-    char *path; // NULL: not found yet
-    size_t begin, end;
-    int floats;
-} Source;
 
 // What a family of models calls its tensors.
 typedef struct {
@@ -445,21 +400,13 @@ typedef struct {
     const char *const *ignored; // what the names of others contain; NULL ends
 } Naming;
 
-// The list and where its numbers are, tensor by tensor.
+// A file, the list, and where in the file its numbers are, tensor by tensor.
 typedef struct {
+    Reader file;
     TensorList *list;
     Naming naming;
-    Source *source;
+    size_t *begin; // bytes from the file's beginning; 0: not found yet
 } Hub;
-
-int floats_of(const Json *dtype) {
-    return is_string(dtype, "F32") ? F32 : is_string(dtype, "F16") ? F16
-         : is_string(dtype, "BF16") ? BF16 : NO_FLOATS;
-}
-
-size_t bytes_each(int floats) {
-    return floats == F32 ? 4 : 2;
-}
 
 // Whether no parameter has this name, though files do.
 bool is_ignored(const Naming *n, const char *name) {
@@ -508,18 +455,17 @@ int find_in_list(const Hub *h, const char *name) {
 }
 
 // Checks the entry of a tensor of the list and remembers where its numbers are.
-void locate(Hub *h, const Reader *r, const Json *entry, int i) {
+void locate(Hub *h, const Json *entry, int i) {
+    const Reader *r = &h->file;
     const Tensor *t = &h->list->tensor[i];
     const Shown shown_name = shown(entry->name);
     const char *name = shown_name.text;
     const Json *offsets = member(entry, "data_offsets");
-    int floats = floats_of(member(entry, "dtype"));
     double most = (double)(r->size - r->numbers);
-    if (h->source[i].path)
+    if (h->begin[i])
         fail("%s: the tensor %s is there twice", r->path, name);
-    if (floats == NO_FLOATS)
-        fail("%s: the tensor %s is neither F32 nor F16 nor BF16", r->path,
-             name);
+    if (!is_string(member(entry, "dtype"), "F32"))
+        fail("%s: the tensor %s is not F32", r->path, name);
     if (!has_shape(member(entry, "shape"), t))
         fail(is_vector(t) ? "%s: the tensor %s has not the shape [%d]"
                           : "%s: the tensor %s has not the shape [%d,%d]",
@@ -530,189 +476,92 @@ void locate(Hub *h, const Reader *r, const Json *entry, int i) {
              r->path, name);
     size_t begin = (size_t)offsets->child->number;
     size_t end = (size_t)offsets->child->next->number;
-    size_t size = bytes_of(t) / 4 * bytes_each(floats);
-    if (begin > end || end - begin != size)
+    if (begin > end || end - begin != bytes_of(t))
         fail("%s: the tensor %s has not the %zu bytes of its shape", r->path,
-             name, size);
-    h->source[i] = (Source){strcpy(allocate(strlen(r->path) + 1, 1), r->path),
-                            r->numbers + begin, r->numbers + end, floats};
+             name, bytes_of(t));
+    h->begin[i] = r->numbers + begin;
 }
 
-// Reads the header of one file, of which only tensors are of interest.
-void locate_all(Hub *h, const char *path) {
-    fclose(open_file(path)); // it is there, and regular
-    Reader r = open_model(path);
-    JsonFile header = parse_json(path, r.header);
+// Reads the header of the file, of which only tensors are of interest.
+void locate_all(Hub *h, char *path) {
+    JsonFile header = parse_json(path, h->file.header);
     if (header.values->kind != JSON_OBJECT)
         fail("%s: the header is not an object", path);
     for (const Json *e = header.values->child; e; e = e->next) {
         int place = find_in_list(h, e->name);
         if (place >= 0)
-            locate(h, &r, e, place);
+            locate(h, e, place);
         else if (strcmp(e->name, "__metadata__")
                  && !is_ignored(&h->naming, e->name))
             fail("%s: the tensor %s does not belong to such a model", path,
                  shown(e->name).text);
     }
-    json_free(&header);
-    r.header = NULL; // it went with the values
-    close_model(&r);
+    for (int i = 0; i < h->list->tensors; i++)
+        if (!h->begin[i])
+            fail("%s: the tensor %s is missing", path,
+                 h->list->tensor[i].name.text);
+    free(header.values); // the text is the file's
 }
 
-// Whether an earlier member has the same text.
-bool named_before(const Json *map, const Json *m) {
-    const Json *other = map->child;
-    while (other != m && strcmp(other->text, m->text))
-        other = other->next;
-    return other != m;
-}
-
-// Reads the headers of all files that the index names.
-void locate_in_shards(Hub *h, const char *folder, const char *index) {
-    JsonFile f = read_json(index);
-    const Json *map = member(f.values, "weight_map");
-    if (!map || map->kind != JSON_OBJECT)
-        fail("%s: there is no weight_map", index);
-    for (const Json *m = map->child; m; m = m->next)
-        if (m->kind != JSON_STRING || !*m->text || strchr(m->text, '/')
-            || strlen(m->text) > 255)
-            fail("%s: %s has no name of a file", index, shown(m->name).text);
-    for (const Json *m = map->child; m; m = m->next)
-        if (!named_before(map, m)) {
-            char *path = path_in(folder, m->text);
-            locate_all(h, path);
-            free(path);
-        }
-    json_free(&f);
+// Refuses two tensors that share bytes: such a list would ask for more memory
+// than its file has bytes.
+void check_apart(const Hub *h) {
+    const Tensor *t = h->list->tensor;
+    for (int i = 0; i < h->list->tensors; i++)
+        for (int k = 0; k < i; k++)
+            if (h->begin[i] < h->begin[k] + bytes_of(&t[k])
+                && h->begin[k] < h->begin[i] + bytes_of(&t[i]))
+                fail("%s: the tensors %s and %s share bytes", h->file.path,
+                     t[k].name.text, t[i].name.text);
 }
 
 // ## The numbers
 
-// The number that two bytes are, in half precision: 5 bits of exponent, 10 of
-// mantissa. Below 2⁻¹⁴ the exponent stays and the leading 1 is gone.
-float half_number(uint32_t bits) {
-    int exponent = (int)(bits >> 10 & 31), mantissa = (int)(bits & 1023);
-    double value = exponent == 0 ? ldexp(mantissa, -24)
-                 : exponent < 31 ? ldexp(1024 + mantissa, exponent - 25)
-                 : mantissa ? (double)NAN : (double)INFINITY;
-    return (float)(bits >> 15 ? -value : value);
-}
-
-// The float that these bytes are. A BF16 is the upper half of an F32.
-float float_number(const char *from, int floats) {
-    uint32_t bits = (uint32_t)read_integer(from, (int)bytes_each(floats));
-    float value;
-    if (floats == F16)
-        return half_number(bits);
-    bits <<= floats == BF16 ? 16 : 0;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-// The numbers of one tensor, straight into place: as in chapter 14, the bytes
-// are replaced by the numbers from the last to the first, since a real is as
-// large as what is in the file, or larger.
-void read_floats(FILE *file, const Source *s, const Tensor *t) {
-    size_t count = bytes_of(t) / 4, each = bytes_each(s->floats);
+// Those of one tensor, straight into place: as in chapter 15, the bytes are
+// replaced by the numbers from the last to the first, since a real is as large
+// as what is in the file, or larger.
+void read_floats(const Hub *h, int i) {
+    const Tensor *t = &h->list->tensor[i];
     real *to = t->mat->at;
-    char *bytes = (char *)to;
-    if (fseek(file, (ptrdiff_t)s->begin, SEEK_SET) != 0
-        || fread(bytes, each, count, file) != count)
-        fail("cannot read %s: %s", s->path,
-             ferror(file) ? strerror(errno) : "cut short");
-    for (size_t i = count; i-- > 0;) {
-        float value = float_number(bytes + each * i, s->floats);
+    const char *bytes = (const char *)to;
+    fseek(h->file.file, (ptrdiff_t)h->begin[i], SEEK_SET);
+    read_bytes(&h->file, to, bytes_of(t));
+    for (size_t k = bytes_of(t) / 4; k-- > 0;) {
+        uint32_t bits = (uint32_t)read_integer(bytes + 4 * k, 4);
+        float value;
+        memcpy(&value, &bits, sizeof value);
         if (!isfinite(value))
-            fail("%s: the tensor %s has a value that is not finite", s->path,
-                 t->name.text);
-        to[i] = (real)value;
+            fail("%s: the tensor %s has a value that is not finite",
+                 h->file.path, t->name.text);
+        to[k] = (real)value;
     }
-}
-
-// All tensors. A file is opened anew whenever the next tensor is in another.
-void read_all_floats(const Hub *h) {
-    const char *path = "";
-    FILE *file = NULL;
-    for (int i = 0; i < h->list->tensors; i++) {
-        if (strcmp(path, h->source[i].path)) {
-            if (file)
-                fclose(file);
-            path = h->source[i].path;
-            file = open_file(path);
-        }
-        read_floats(file, &h->source[i], &h->list->tensor[i]);
-    }
-    if (file)
-        fclose(file);
-}
-
-// Refuses two tensors that share bytes: such a list would ask for more memory
-// than its files have bytes.
-void check_apart(const Hub *h) {
-    const Tensor *t = h->list->tensor;
-    for (int i = 0; i < h->list->tensors; i++)
-        for (int k = 0; k < i; k++) {
-            const Source *a = &h->source[i], *b = &h->source[k];
-            if (a->begin < b->end && b->begin < a->end
-                && !strcmp(a->path, b->path))
-                fail("%s: the tensors %s and %s share bytes", a->path,
-                     t[k].name.text, t[i].name.text);
-        }
 }
 
 // Reads a model's parameters: those in `file`, or if that is NULL, those of the
 // folder. The list has been made and gets its memory here, after all entries
 // were found right; so no file makes the program ask for much more memory than
-// the files have bytes.
+// it has bytes.
 void read_parameters(TensorList *l, Naming naming, const char *folder,
                      const char *file) {
-    Hub h = {l, naming, allocate((size_t)l->tensors, sizeof(Source))};
-    char *whole = path_in(folder, "model.safetensors");
-    char *index = path_in(folder, "model.safetensors.index.json");
-    if (file || file_exists(whole) || !file_exists(index))
-        locate_all(&h, file ? file : whole);
-    else
-        locate_in_shards(&h, folder, index);
-    for (int i = 0; i < l->tensors; i++)
-        if (!h.source[i].path)
-            fail("%s: the tensor %s is missing", file ? file : folder,
-                 l->tensor[i].name.text);
+    char *path = file ? strcpy(allocate(strlen(file) + 1, 1), file)
+                      : path_in(folder, "model.safetensors");
+    check_file(path);
+    Hub h = {open_model(path), l, naming,
+             allocate((size_t)l->tensors, sizeof *h.begin)};
+    locate_all(&h, path);
     check_apart(&h);
     place_tensors(l);
-    read_all_floats(&h);
     for (int i = 0; i < l->tensors; i++)
-        free(h.source[i].path);
-    free(h.source);
-    free(whole);
-    free(index);
+        read_floats(&h, i);
+    close_model(&h.file);
+    free(h.begin);
+    free(path);
 }
 
-// ## What BERT and Llama have in common
-
-// A linear layer, in to out, whose weight is [out, in] in the file, with a bias
-// or without.
-void list_turned(TensorList *l, Linear *w, int in, int out, bool bias,
-                 Name path) {
-    list_tensor(l, &w->weight, out, in, INIT_XAVIER,
-                join(path.text, ".weight"));
-    if (bias)
-        list_tensor(l, &w->bias, 1, out, INIT_ZEROS, join(path.text, ".bias"));
-}
-
-// A norm, with a bias or without: what is `gain` here is called weight in every
-// file of the hub.
-void list_hub_norm(TensorList *l, Norm *w, int D, bool bias, Name path) {
+// A norm: what is `gain` here is called weight in every file of the hub.
+void list_hub_norm(TensorList *l, Norm *w, int D, Name path) {
     list_tensor(l, &w->gain, 1, D, INIT_ONES, join(path.text, ".weight"));
-    if (bias)
-        list_tensor(l, &w->bias, 1, D, INIT_ZEROS, join(path.text, ".bias"));
-}
-
-// When the numbers have their place: from now on, all weights but embeddings
-// are seen as (in,out).
-void turn_weights(TensorList *l) {
-    for (Tensor *t = l->tensor; t < l->tensor + l->tensors; t++)
-        if (!is_vector(t) && !strstr(t->name.text, "embed"))
-            *t->mat = transposed(*t->mat);
+    list_tensor(l, &w->bias, 1, D, INIT_ZEROS, join(path.text, ".bias"));
 }
 
 // ## Saving
@@ -727,7 +576,7 @@ void write_hub_entry(FILE *file, const Tensor *t, size_t begin) {
 }
 
 // Writes all parameters, as the hub's readers want them. What was there is
-// replaced whole or stays (chapter 14).
+// replaced whole or stays (chapter 15).
 void save_parameters(const TensorList *l, const char *path) {
     check_numbers(l->values, l->count, path);
     FILE *file = begin_file(path);

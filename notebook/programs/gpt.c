@@ -9,13 +9,12 @@
 // and include this file. Messages begin with "transformer:", since they are
 // printed by transformer.c.
 
-#include "lib/lab.h"
-#include "lib/gpt.h"
-#include "lib/settings.h"
+#include "../lib/lab.h"
+#include "../lib/gpt.h"
 
 // ## Text
 //
-// The tokens of chapter 10 are made for sentences: to characters, white space
+// The tokens of chapter 14 are made for sentences: to characters, white space
 // of any kind is a blank; to byte pairs it only separates words. In a program
 // it matters. So blank, tab and newline are replaced by the signs that Unicode
 // has for them (␠, ␉, ␊) and are then characters like all others. For byte
@@ -153,17 +152,25 @@ Batch window_at(Arena *arena, Sentence text, int P, int first) {
     return batch;
 }
 
+// Of any model of a text: ids (T) -> logits (T,V)
+typedef Mat TextModel(Pass *pass, const void *model, const int *ids, int T);
+
+Mat gpt_logits(Pass *pass, const void *model, const int *ids, int T) {
+    GptSaved saved;
+    return gpt_forward(pass, &saved, model, ids, T);
+}
+
 // The loss of a text of two tokens or more, each but the first.
-Loss gpt_evaluate(const Transformer *t, Sentence text, Arena *arena) {
-    Pass pass = {.arena = arena, .config = &t->config, .sentences = 1};
-    int P = t->config.max_len, half = (P + 1) / 2;
+Loss evaluate_text(TextModel *logits_of, const void *model, const Config *c,
+                   Sentence text, Arena *arena) {
+    Pass pass = {.arena = arena, .config = c, .sentences = 1};
+    int P = c->max_len, half = (P + 1) / 2;
     Loss total = {0};
     for (int first = 0; true; first += half) {
-        GptSaved saved;
         Batch b = window_at(arena, text, P, first);
         if (!b.target_length)
             break;
-        Mat logits = gpt_forward(&pass, &saved, t, b.input, b.target_length);
+        Mat logits = logits_of(&pass, model, b.input, b.target_length);
         Mat lse = arena_mat(arena, b.target_length, 1);
         total = add_losses(total, loss_forward(lse, logits, b.expected, 0,
                                                arena));
@@ -173,11 +180,50 @@ Loss gpt_evaluate(const Transformer *t, Sentence text, Arena *arena) {
     return total;
 }
 
+Loss gpt_evaluate(const Transformer *t, Sentence text, Arena *arena) {
+    return evaluate_text(gpt_logits, t, &t->config, text, arena);
+}
+
 // ## The checkpoint
 //
-// It is that of chapter 14, with other tensors: save_checkpoint writes whatever
+// It is that of chapter 15, with other tensors: save_checkpoint writes whatever
 // the list names. The target's vocabulary is the only one; the source's holds
 // nothing but the special tokens.
+
+// The numbers in its settings are put there by this program; a file keeps texts,
+// and these two make them.
+
+// The value of an option as text, as it would be given; `to` needs 32 bytes.
+void value_text(char to[32], const Settings *s, const Option *o) {
+    const void *place = (const char *)s + o->offset;
+    const char *choice = o->choices;
+    if (o->type == INTEGER)
+        snprintf(to, 32, "%d", *(const int *)place);
+    else if (o->type == NUMBER) {
+        double value = *(const double *)place;
+        snprintf(to, 32, "%.15g", value);
+        if (strtod(to, NULL) != value) // 0.1 stays 0.1
+            snprintf(to, 32, "%.17g", value);
+    } else {
+        for (int n = *(const int *)place; n > 0; n--)
+            choice += strcspn(choice, "|") + 1;
+        snprintf(to, 32, "%.*s", (int)strcspn(choice, "|"), choice);
+    }
+}
+
+// Makes texts of all the numbers that a model keeps. The checkpoint owns them.
+void keep_values(Checkpoint *c) {
+    char (*text)[32] = allocate(OPTIONS, sizeof *text);
+    for (int i = 0; i < OPTIONS; i++)
+        if (options[i].in_model) {
+            value_text(text[i], &c->settings, &options[i]);
+            bool unset = !strcmp(options[i].name, "steps")
+                      && !strcmp(text[i], "0");
+            c->settings.text[i] = unset ? NULL : text[i];
+        }
+    free(c->texts);
+    c->texts = text[0];
+}
 
 // load_checkpoint, for a GPT that has something to say.
 Checkpoint load_gpt(const char *path, bool training) {
@@ -244,7 +290,7 @@ void write_on(const Checkpoint *c, Sentence prompt, int count, Sampling how,
 
 // ## The command line
 //
-// As in chapters 14 and 15, a table says which options there are. Its rows are
+// As in chapters 15 and 16, a table says which options there are. Its rows are
 // read by set_option, which counts a field's place from the beginning of the
 // settings; so the settings come first here, and what only a GPT needs comes
 // after them. The program pretrained reads its command line in the same way.
@@ -454,7 +500,7 @@ double bits(Loss l, const GptText *t) {
     return average(l) / log(2) * t->tokens.length / t->characters;
 }
 
-// The model to go on with, as in chapter 15: with what was given, where that may
+// The model to go on with, as in chapter 16: with what was given, where that may
 // change.
 Checkpoint resume_gpt(const Request *r) {
     Checkpoint c = load_gpt(r->settings.model, true);

@@ -1,11 +1,11 @@
-"""The tokenizers of GPT-2, Llama and BERT once more, in Python, and texts that
+"""The tokenizers of GPT-2 and BERT once more, in Python, and texts that
 are hard to cut. What they say is compared with the C program."""
 import random
 import re
 import sys
 import unicodedata
 
-import hub
+from lib import hub
 
 CATEGORY = [unicodedata.category(chr(n)) for n in range(sys.maxunicode + 1)]
 
@@ -34,8 +34,6 @@ def compiled(pattern):
     r"""A pattern with \p and \s, which Python's re does not know so."""
     pattern = pattern.replace(r"[^\s\p{L}\p{N}]",
                               f"[^{SPACES}{LETTERS}{NUMBERS}]")
-    pattern = pattern.replace(r"[^\r\n\p{L}\p{N}]",
-                              rf"[^\r\n{LETTERS}{NUMBERS}]")
     for sign, inside in ((r"\p{L}", LETTERS), (r"\p{N}", NUMBERS),
                          (r"\s", SPACES)):
         pattern = pattern.replace(sign, f"[{inside}]")
@@ -45,20 +43,15 @@ def compiled(pattern):
 # ---------------------------------------------------------------- byte pairs
 
 class BytePairs:
-    """GPT-2's tokenizer, or with `llama` or `digits` those that are like it."""
-
-    def __init__(self, vocab, merges, llama=False, digits=False, first=None):
-        self.vocab, self.first, self.whole = vocab, first, llama
+    def __init__(self, vocab, merges):
+        self.vocab = vocab
         self.rank = {pair: n for n, pair in enumerate(merges)}
         self.character = hub.byte_characters()
-        self.pattern = compiled(hub.LLAMA_PATTERN if llama else GPT2_PATTERN)
-        self.digit = re.compile(f"([{NUMBERS}])") if digits else None
+        self.pattern = compiled(GPT2_PATTERN)
         self.known = {}
 
     def join(self, piece):
         """A piece, as characters for bytes -> its tokens' numbers."""
-        if self.whole and piece in self.vocab:
-            return [self.vocab[piece]]
         word = tuple(piece)
         while len(word) > 1:
             best = min(zip(word, word[1:]),
@@ -70,14 +63,12 @@ class BytePairs:
 
     def encode(self, raw):
         """Bytes -> numbers"""
-        text = raw.decode("utf-8", "replace")
-        found = [] if self.first is None else [self.first]
-        for part in self.digit.split(text) if self.digit else [text]:
-            for piece in self.pattern.findall(part):
-                piece = "".join(self.character[b] for b in piece.encode())
-                if piece not in self.known:
-                    self.known[piece] = self.join(piece)
-                found += self.known[piece]
+        found = []
+        for piece in self.pattern.findall(raw.decode("utf-8", "replace")):
+            piece = "".join(self.character[b] for b in piece.encode())
+            if piece not in self.known:
+                self.known[piece] = self.join(piece)
+            found += self.known[piece]
         return found
 
 

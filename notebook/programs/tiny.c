@@ -2,7 +2,7 @@
 // gradient by hand. After n steps its parameters are those of transformer.c,
 // bit for bit. That file explains it, in the chapters named beside headings.
 //
-//     cc -O3 -ffp-contract=off notebook/tiny.c -lm -o tiny
+//     cc -O3 -ffp-contract=off notebook/programs/tiny.c -lm -o tiny
 //     ./tiny data/eng-fra.train.tsv [STEPS]      20 epochs take some minutes
 
 #include <math.h>
@@ -373,7 +373,7 @@ void update(int t) { // clip, Adam
     }
 }
 
-// ---- Words and pairs --------------------------------------------- chapter 10
+// ---- Words and pairs --------------------------------------------- chapter 14
 typedef struct { char word[MOST][32]; int words; } Language; // sorted by bytes
 Language english = {{"<pad>", "<start>", "<end>", "<unknown>"}, FIRST};
 Language french = {{"<pad>", "<start>", "<end>", "<unknown>"}, FIRST};

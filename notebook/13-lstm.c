@@ -1,33 +1,33 @@
-// Lab 9: a transformer's encoder against a bidirectional LSTM.
+// Lab 13, continued: a transformer's encoder beside a bidirectional LSTM.
 //
-// Both in the sizes that the articles compare: 10,000 words, width 256; the
+// Both in the sizes that tutorial 5 compares: 10,000 words, width 256; the
 // encoder has 6 layers with 8 heads and inner width 1024, the LSTM 2 layers
 // with 128 numbers for each direction.
 //
-//     09-speed parameters    model,part,parameters
-//     09-speed time LONGEST BATCH RUNS
+//     13-lstm parameters     model,part,parameters
+//     13-lstm time LONGEST RUNS
 //                            model,what,length,batch,work,chain,seconds
 //
-// The second measures lengths from 25 to LONGEST words. what: forward, which
-// keeps nothing for a backward pass, or training: forward and backward, without
-// the step of Adam. work: multiplications in matrix products, forward. chain:
-// how many matrix products of the forward pass have to wait for one another.
-// seconds: of processor time on one thread, the least of RUNS runs, or more;
-// inf without any.
+// The second measures lengths from 25 to LONGEST words. what: forward, or
+// training, which is forward and backward, without the step of Adam. batch: 4
+// sentences, or 1, for which the memory of training suffices. work:
+// multiplications in matrix products, forward. chain: how many matrix products
+// of the forward pass have to wait for one another. seconds: of processor time
+// on one thread, the least of RUNS runs, or more; inf without any.
 
 #include "lib/lab.h"
-#include "rnn.c"
+#include "lib/measure.h"
+#include "programs/rnn.c"
 
 enum { V = 10000, D = 256, HALF = D / 2, LSTM_LAYERS = 2, MOST_LENGTH = 2000 };
 
-// Both models with gradients, and what a measurement needs.
+// Both models with gradients, and what they read.
 typedef struct {
     Transformer *transformer, *transformer_gradient;
     TensorList list[2];            // the LSTM's tensors, and their gradients
     Mat embedding[2];              // (V,D)
     BiLstm lstm[2][LSTM_LAYERS];
     int batch, length;
-    int runs;                      // of a measurement, at least
     int *ids;                      // (B·S), read in either order
     Arena arena;
 } Lab;
@@ -42,52 +42,50 @@ void lstm_new(Lab *lab, int role) {
     place_tensors(list);
 }
 
+Pass pass_of(Lab *lab) {
+    return (Pass){.arena = &lab->arena, .sentences = lab->batch,
+                  .config = &lab->transformer->config};
+}
+
 // In training forward and backward; else forward, layer by layer, and what a
 // layer has saved is forgotten.
-void run_transformer(Lab *lab, bool training) {
+void run_transformer(void *it, bool training) {
+    Lab *lab = it;
     const Transformer *t = lab->transformer;
     Transformer *g = lab->transformer_gradient;
-    Arena *arena = &lab->arena;
-    Pass pass = {.arena = arena, .config = &t->config,
-                 .sentences = lab->batch};
+    Pass pass = pass_of(lab);
     Saved s;
     if (training) {
         Mat out = encode(&pass, &s, t, lab->ids, lab->length, (Mask){0});
         Mat dx = encoder_backward(&pass, &s.encoder, &t->encoder, &g->encoder,
                                   out);
         embedding_backward(&s.source, g->source_embedding, none, dx);
+        arena_release(&lab->arena, 0);
         return;
     }
     Mat x = embedding_forward(&pass, &s.source, t->source_embedding,
                               t->source_positions, lab->ids, lab->length);
+    size_t mark = lab->arena.used;
     for (int l = 0; l < t->config.layers; l++) {
-        size_t mark = arena->used;
         EncoderLayerSaved layer;
         copy(x, encoder_layer_forward(&pass, &layer, &t->encoder.layer[l], x,
                                       (Mask){0}));
-        arena_release(arena, mark);
+        arena_release(&lab->arena, mark);
     }
+    arena_release(&lab->arena, 0);
 }
 
 // The same for the LSTM.
-void run_lstm(Lab *lab, bool training) {
+void run_lstm(void *it, bool training) {
+    Lab *lab = it;
     Arena *arena = &lab->arena;
-    Pass pass = {.arena = arena, .config = &without_dropout,
-                 .sentences = lab->batch};
+    Pass pass = pass_of(lab);
     EmbeddingSaved e;
     BiLstmSaved s[LSTM_LAYERS];
     Mat x = embedding_forward(&pass, &e, lab->embedding[0], none, lab->ids,
                               lab->length);
-    for (int l = 0; l < LSTM_LAYERS; l++) {
-        size_t mark = arena->used;
-        Mat y = bilstm_forward(arena, &s[l], &lab->lstm[0][l], x, lab->batch);
-        if (training) {
-            x = y;
-            continue;
-        }
-        copy(x, y);
-        arena_release(arena, mark);
-    }
+    for (int l = 0; l < LSTM_LAYERS; l++)
+        x = bilstm_forward(arena, &s[l], &lab->lstm[0][l], x, lab->batch);
     for (int l = LSTM_LAYERS - 1; l >= 0 && training; l--) {
         Mat dx = arena_zeros(arena, x.rows, D);
         bilstm_backward(arena, &lab->lstm[1][l], dx, x, &s[l],
@@ -96,42 +94,28 @@ void run_lstm(Lab *lab, bool training) {
     }
     if (training)
         embedding_backward(&e, lab->embedding[1], none, x);
-}
-
-// The shortest of at least lab->runs runs; if there are several, and they are
-// short, of more.
-double seconds_of(Lab *lab, void (*run)(Lab *, bool), bool training) {
-    double least = INFINITY, total = 0;
-    for (int k = 0; k < lab->runs || total < 0.1 * (lab->runs - 1); k++) {
-        clock_t started = clock();
-        run(lab, training);
-        double seconds = (double)(clock() - started) / CLOCKS_PER_SEC;
-        arena_release(&lab->arena, 0);
-        least = fmin(least, seconds);
-        total += seconds;
-    }
-    return least;
+    arena_release(arena, 0);
 }
 
 // In the encoder, products wait for queries, scores, contexts, output, inner
 // and outer layer. In the LSTM, for x W and then one in each step; the two
 // directions do not wait for each other.
-void measure(Lab *lab, bool training) {
+void measure(Lab *lab, bool training, int runs) {
     const Config *c = &lab->transformer->config;
     double n = lab->length, rows = lab->batch * n, F = c->d_ff;
     double work[2] = {c->layers * (rows * (4.0 * D * D + 2 * D * F)
                                    + 2 * rows * n * D),
                       LSTM_LAYERS * 2 * rows * (D + HALF) * 4 * HALF};
     double chain[2] = {c->layers * 6.0, LSTM_LAYERS * (1 + n)};
-    void (*run[2])(Lab *, bool) = {run_transformer, run_lstm};
+    void (*run[2])(void *, bool) = {run_transformer, run_lstm};
     for (int k = 0; k < 2; k++)
         printf("%s,%s,%d,%d,%.0f,%.0f,%.6f\n", k ? "BiLSTM" : "transformer",
                training ? "training" : "forward", lab->length, lab->batch,
-               work[k], chain[k], seconds_of(lab, run[k], training));
+               work[k], chain[k], shortest_time(run[k], lab, training, runs));
     fflush(stdout);
 }
 
-// Parameters of the LSTM and of the encoder, with their embeddings.
+// Parameters of the encoder and of the LSTM, with their embeddings.
 void print_counts(const Lab *lab) {
     const TensorList *l = &lab->transformer->list;
     size_t words = (size_t)V * D, layers = 0;
@@ -145,6 +129,22 @@ void print_counts(const Lab *lab) {
            lab->list[0].count - words);
 }
 
+void measure_all(Lab *lab, int longest, int runs) {
+    const int length[] = {25, 50, 100, 200, 500, 1000, MOST_LENGTH};
+    uint64_t state = random_key(1, FOR_PARAMETERS, 9);
+    lab->ids = allocate(4 * MOST_LENGTH, sizeof *lab->ids);
+    for (int i = 0; i < 4 * MOST_LENGTH; i++)
+        lab->ids[i] = random_below(V, &state);
+    printf("model,what,length,batch,work,chain,seconds\n");
+    for (int k = 0; k < 7 && length[k] <= longest; k++)
+        for (int training = 0; training < 2; training++) {
+            lab->length = length[k];
+            lab->batch = training && length[k] > 1000 ? 1 : 4;
+            measure(lab, training, runs);
+        }
+    free(lab->ids);
+}
+
 int main(int argc, char **argv) {
     Config config = {.layers = 6, .d_model = D, .heads = 8, .d_ff = 4 * D,
                      .source_vocab = V, .target_vocab = FIRST_TOKEN,
@@ -155,29 +155,16 @@ int main(int argc, char **argv) {
     lstm_new(&lab, 1);
     initialize(&lab.transformer->list, 1);
     initialize(&lab.list[0], 1);
-    lab.ids = allocate(4 * MOST_LENGTH, sizeof *lab.ids);
-    uint64_t state = random_key(1, FOR_PARAMETERS, 9);
-    for (int i = 0; i < 4 * MOST_LENGTH; i++)
-        lab.ids[i] = random_below(V, &state);
-    if (argc == 2 && strcmp(argv[1], "parameters") == 0) {
+    use_one_thread();
+    if (argc == 2 && strcmp(argv[1], "parameters") == 0)
         print_counts(&lab);
-    } else if (argc == 5 && strcmp(argv[1], "time") == 0) {
-        lab.runs = atoi(argv[4]);
-        use_one_thread();
-        printf("model,what,length,batch,work,chain,seconds\n");
-        int length[] = {25, 50, 100, 200, 500, 1000, 2000};
-        for (int k = 0; k < 7 && length[k] <= atoi(argv[2]); k++)
-            for (int training = 0; training < 2; training++) {
-                lab.length = length[k];
-                lab.batch = training && length[k] > 1000 ? 1 : atoi(argv[3]);
-                measure(&lab, training);
-            }
-    } else
-        fail("09-speed parameters | time LONGEST BATCH RUNS");
+    else if (argc == 4 && strcmp(argv[1], "time") == 0)
+        measure_all(&lab, atoi(argv[2]), atoi(argv[3]));
+    else
+        fail("13-lstm parameters | time LONGEST RUNS");
     transformer_free(lab.transformer);
     transformer_free(lab.transformer_gradient);
     list_free(&lab.list[0]);
     list_free(&lab.list[1]);
-    free(lab.ids);
     arena_free(&lab.arena);
 }

@@ -1,7 +1,6 @@
-// pretrained.c: GPT-2, BERT and models of Llama's shape, from their files.
+// pretrained.c: GPT-2 and BERT, from their files.
 //
 //     pretrained gpt2 FOLDER "how it begins" [--tokens N] [--temperature T] …
-//     pretrained llama FOLDER "how it begins" …
 //     pretrained bert FOLDER "a [MASK] sentence" [--csv FILE]
 //     pretrained finetune FOLDER TEXT [--steps N] [--lr RATE] …
 //     pretrained --help
@@ -12,23 +11,22 @@
 
 #define GPT_NO_MAIN
 #include "gpt.c"
-#include "lib/pretrained.h"
+#include "../lib/pretrained.h"
 
 // ## The command line
 //
 // Again a table of options, which gpt.c reads.
 
-enum { ON_GPT2 = 1, ON_LLAMA = 2, ON_BERT = 4, FINETUNE = 8,
-       WRITE = ON_GPT2 | ON_LLAMA };
+enum { ON_GPT2 = 1, ON_BERT = 2, FINETUNE = 4 };
 
 const Option hub_options[] = {
-    {"tokens", INTEGER, FIELD(count), "N", "40", WRITE, 0, "tokens to write", 1,
+    {"tokens", INTEGER, FIELD(count), "N", "40", ON_GPT2, 0, "tokens to write", 1,
      1000000},
-    {"temperature", NUMBER, FIELD(how.temperature), "T", "0", WRITE, 0,
+    {"temperature", NUMBER, FIELD(how.temperature), "T", "0", ON_GPT2, 0,
      "0 takes the best token; 1 draws from all", 0, 100},
-    {"top-k", INTEGER, FIELD(how.top_k), "K", "0", WRITE, 0,
+    {"top-k", INTEGER, FIELD(how.top_k), "K", "0", ON_GPT2, 0,
      "draw from the K best only; 0: from all", 0, 10000000},
-    {"top-p", NUMBER, FIELD(how.top_p), "P", "1", WRITE, 0,
+    {"top-p", NUMBER, FIELD(how.top_p), "P", "1", ON_GPT2, 0,
      "draw from the best that sum to P", 1e-6, 1},
     {"csv", STRING, FIELD(settings.csv), "FILE.csv", NULL, ON_BERT, 0,
      "where to write the encoding, a row for each token", 0, 0},
@@ -43,22 +41,23 @@ const Option hub_options[] = {
     {"model", STRING, FIELD(settings.model), "FILE", NULL, ON_GPT2, 0,
      "parameters from this file, not from the folder's", 0, 0},
     {"model", STRING, FIELD(settings.model), "FILE.safetensors",
-     "finetuned.safetensors", FINETUNE, 0, "where to save the parameters", 0, 0},
-    {"seed", INTEGER, FIELD(settings.recipe.seed), "N", "1", WRITE | FINETUNE,
+     "finetuned.safetensors", FINETUNE, 0, "where to save the parameters", 0,
+     0},
+    {"seed", INTEGER, FIELD(settings.recipe.seed), "N", "1", ON_GPT2 | FINETUNE,
      0, "of everything random", 0, 2147483647},
     {"help", FLAG, FIELD(settings.help), "no|yes", NULL,
-     WRITE | ON_BERT | FINETUNE, 0, "show this help", 0, 0},
+     ON_GPT2 | ON_BERT | FINETUNE, 0, "show this help", 0, 0},
 };
 
 enum { HUB_OPTIONS = sizeof hub_options / sizeof *hub_options };
 
 const Program hub_program = {
-    "pretrained", "gpt2|llama|bert|finetune",
-    {"FOLDER \"how it begins\"", "FOLDER \"how it begins\"",
-     "FOLDER \"a [MASK] sentence\"", "FOLDER TEXT"}, 2, {2, 2, 2, 2},
+    "pretrained", "gpt2|bert|finetune",
+    {"FOLDER \"how it begins\"", "FOLDER \"a [MASK] sentence\"",
+     "FOLDER TEXT"}, 2, {2, 2, 2},
     hub_options, HUB_OPTIONS};
 
-// ## gpt2 and llama
+// ## gpt2
 
 // Prints the size of a model.
 void describe_model(const TensorList *l) {
@@ -77,19 +76,18 @@ Sentence read_prompt(const Writer *w, const char *text, int count) {
     }
     if (s.length == 0)
         fail("the prompt is empty");
-    if (s.length > w->room - count)
+    int room = w->pass.config->max_len;
+    if (s.length > room - count)
         fail("%d tokens and %d more are too many: the model has %d positions",
-             s.length, count, w->room);
+             s.length, count, room);
     return s;
 }
 
-// pretrained gpt2 FOLDER PROMPT, pretrained llama FOLDER PROMPT
+// pretrained gpt2 FOLDER PROMPT
 void continue_text(const Request *r) {
     const char *text = r->operand[1];
-    int room = (int)fmin(INT_MAX, 2.0 + r->count + (double)strlen(text) * 3);
     Writer w;
-    writer_open(&w, r->command == ON_LLAMA, r->operand[0], r->settings.model,
-                room);
+    writer_open(&w, r->operand[0], r->settings.model);
     Sentence prompt = read_prompt(&w, text, r->count);
     describe_model(&w.model.base->list);
     write_text(&w, text, prompt, r->count, r->how,
@@ -261,7 +259,7 @@ int main(int argc, char **argv) {
 #endif
     check_arithmetic();
     Request r = read_request(&hub_program, argc, argv);
-    if (r.command & WRITE)
+    if (r.command == ON_GPT2)
         continue_text(&r);
     else if (r.command == ON_BERT)
         guess_words(&r);

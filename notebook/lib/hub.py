@@ -16,10 +16,7 @@ from collections import Counter
 import torch
 from torch.nn.functional import embedding, layer_norm, softmax
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-TYPES = {torch.float64: "F32", torch.float32: "F32", torch.float16: "F16",
-         torch.bfloat16: "BF16", torch.uint8: "U8", torch.int64: "I64"}
-
+ROOT = os.path.abspath(f"{__file__}/../../..")
 # What config.json says. Sizes are chosen so that no two are equal by accident.
 GPT2 = {"model_type": "gpt2", "n_layer": 3, "n_embd": 48, "n_head": 4,
         "n_inner": None, "n_positions": 96, "n_ctx": 96,
@@ -29,19 +26,12 @@ BERT = {"model_type": "bert", "num_hidden_layers": 3, "hidden_size": 48,
         "max_position_embeddings": 64, "type_vocab_size": 2,
         "hidden_act": "gelu", "layer_norm_eps": 1e-12,
         "position_embedding_type": "absolute"}
-LLAMA = {"model_type": "llama", "num_hidden_layers": 3, "hidden_size": 48,
-         "num_attention_heads": 6, "num_key_value_heads": 2,
-         "intermediate_size": 80, "max_position_embeddings": 128,
-         "rms_norm_eps": 1e-6, "rope_theta": 10000.0, "hidden_act": "silu",
-         "tie_word_embeddings": False}
-
 
 # ---------------------------------------------------------------- parameters
 
 def shapes(c, vocab):
     """{name: shape} of all parameters, in the layout of the file."""
-    return {"gpt2": gpt2_shapes, "bert": bert_shapes,
-            "llama": llama_shapes}[c["model_type"]](c, vocab)
+    return (gpt2_shapes if c["model_type"] == "gpt2" else bert_shapes)(c, vocab)
 
 
 def gpt2_shapes(c, vocab):
@@ -81,25 +71,6 @@ def bert_shapes(c, vocab):
     return {**found, top + "bias": (vocab,)}
 
 
-def llama_shapes(c, vocab):
-    D, F = c["hidden_size"], c["intermediate_size"]
-    G = D // c["num_attention_heads"] * c["num_key_value_heads"]
-    found = {"model.embed_tokens.weight": (vocab, D)}
-    for l in range(c["num_hidden_layers"]):
-        for name, shape in (
-                ("input_layernorm", (D,)), ("self_attn.q_proj", (D, D)),
-                ("self_attn.k_proj", (G, D)), ("self_attn.v_proj", (G, D)),
-                ("self_attn.o_proj", (D, D)),
-                ("post_attention_layernorm", (D,)),
-                ("mlp.gate_proj", (F, D)), ("mlp.up_proj", (F, D)),
-                ("mlp.down_proj", (D, F))):
-            found[f"model.layers.{l}.{name}.weight"] = shape
-    found["model.norm.weight"] = (D,)
-    if not c["tie_word_embeddings"]:
-        found["lm_head.weight"] = (vocab, D)
-    return found
-
-
 def parameters(c, vocab, seed=1):
     """{name: tensor} with random numbers. Gains are around 1. Matrices are
     large enough for every mistake to show, and larger than embeddings: else a
@@ -113,7 +84,7 @@ def parameters(c, vocab, seed=1):
         size = (0.1 if "embeddings" in name else
                 0.3 if shape[0] == vocab else 3) / math.sqrt(min(shape))
         found[name] = (1 + x / 4 if norm else x / 4 if len(shape) == 1
-                       else x * size).float().double()
+                       else x * size).float()
     return found
 
 
@@ -202,76 +173,10 @@ def bert(p, c, ids, epsilon=None, bend=gelu):
                + p["cls.predictions.bias"])
 
 
-# ---------------------------------------------------------------- Llama
-
-def rms_norm(x, gain, epsilon):
-    return gain * x / torch.sqrt((x * x).mean(-1, keepdim=True) + epsilon)
-
-
-def angles_of(c, K):
-    """By how much each pair of a head turns from one position to the next."""
-    rope = c.get("rope_parameters") or c.get("rope_scaling") or {}
-    theta = rope.get("rope_theta", c.get("rope_theta", 10000.0))
-    angles = theta ** (-torch.arange(0, K, 2, dtype=torch.float64) / K)
-    if rope.get("rope_type", rope.get("type", "default")) == "default":
-        return angles
-    length = rope["original_max_position_embeddings"]
-    low, high = rope["low_freq_factor"], rope["high_freq_factor"]
-    for i, angle in enumerate(angles.tolist()):
-        wave, slow = 2 * math.pi / angle, angle / rope["factor"]
-        smooth = (length / wave - low) / (high - low)
-        angles[i] = (angle if wave < length / high else
-                     slow if wave > length / low else
-                     (1 - smooth) * slow + smooth * angle)
-    return angles
-
-
-def rotated(x, angles, interleaved):
-    """(heads,T,K), row t turned by its position's angles"""
-    K = x.shape[2]
-    angles = torch.outer(torch.arange(x.shape[1], dtype=x.dtype), angles)
-    cos, sin = angles.cos(), angles.sin()
-    u, v = ((x[..., 0::2], x[..., 1::2]) if interleaved
-            else (x[..., :K // 2], x[..., K // 2:]))
-    u, v = u * cos - v * sin, u * sin + v * cos
-    return (torch.stack((u, v), -1).flatten(2) if interleaved
-            else torch.cat((u, v), -1))
-
-
-def llama(p, c, ids, interleaved=False, modulo=False):
-    """ids (T) -> logits (T,V). With `interleaved` the pairs are the paper's,
-    with `modulo` query head h reads key head h mod G: both are mistakes."""
-    H, G = c["num_attention_heads"], c["num_key_value_heads"]
-    x = embedding(ids, p["model.embed_tokens.weight"])
-    read = [h % G if modulo else h // (H // G) for h in range(H)]
-    for l in range(c["num_hidden_layers"]):
-        def dense(x, name, at=f"model.layers.{l}."):
-            return x @ p[at + name + ".weight"].T
-
-        def norm(x, name, at=f"model.layers.{l}."):
-            return rms_norm(x, p[at + name + ".weight"], c["rms_norm_eps"])
-
-        h = norm(x, "input_layernorm")
-        q, k = (rotated(heads(dense(h, f"self_attn.{part}_proj"), count),
-                        angles_of(c, c["hidden_size"] // H), interleaved)
-                for part, count in (("q", H), ("k", G)))
-        v = heads(dense(h, "self_attn.v_proj"), G)
-        y = attention(q, k[read], v[read], causal(len(ids)))
-        x = x + dense(y, "self_attn.o_proj")
-        h = norm(x, "post_attention_layernorm")
-        gate = dense(h, "mlp.gate_proj")
-        x = x + dense(gate * torch.sigmoid(gate) * dense(h, "mlp.up_proj"),
-                      "mlp.down_proj")
-    x = rms_norm(x, p["model.norm.weight"], c["rms_norm_eps"])
-    return x @ p.get("lm_head.weight", p["model.embed_tokens.weight"]).T
-
-
 def logits(p, c, ids):
-    """ids -> logits (T,V), of a model of any of the three types."""
+    """ids -> logits (T,V), of a model of either type."""
     ids = torch.tensor(ids)
-    found = {"gpt2": gpt2, "bert": bert, "llama": llama}[c["model_type"]](
-        p, c, ids)
-    return found[1] if isinstance(found, tuple) else found
+    return gpt2(p, c, ids) if c["model_type"] == "gpt2" else bert(p, c, ids)[1]
 
 
 def greedy(p, c, ids, count):
@@ -326,21 +231,16 @@ def book(characters):
         return file.read(characters)
 
 
-# Pairs that are joined or not, depending on where a piece ends: digits in groups
-# of three, a letter behind 'ſ, whose last byte is BF, a new line behind a point,
-# two blanks before a digit.
-AT_BORDERS = (("1", "2"), ("3", "4"), ("4", "5"), ("¿", "a"), (".", "Ċ"),
-              ("Ġ", "Ġ"))
-
-# A token that no pairs make: only who looks for whole pieces finds it.
-WHOLE = ("ĠTransformer",)
+# Pairs that are joined or not, depending on where a piece ends.
+AT_BORDERS = (("1", "2"), ("3", "4"), (".", "Ċ"), ("Ġ", "Ġ"))
 
 
-def byte_pairs(count=250, specials=("<|endoftext|>",)):
+def byte_pairs(count=250):
     """A small vocabulary of byte pairs -> {token: number}, [(left, right)]"""
     merges = [*learn_merges(book(30000), count), *AT_BORDERS]
     character = byte_characters()
-    tokens = [*sorted(character.values()), *map("".join, merges), *specials]
+    tokens = [*sorted(character.values()), *map("".join, merges),
+              "<|endoftext|>"]
     return {token: n for n, token in enumerate(dict.fromkeys(tokens))}, merges
 
 
@@ -360,132 +260,64 @@ def word_pieces(count=400):
     return list(dict.fromkeys(tokens))
 
 
-LLAMA_PATTERN = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|"
-    r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
-
-
-def tokenizer_json(vocab, merges, first, digits=False):
-    """tokenizer.json as Llama 3 has it; with `digits`, as models that take each
-    digit by itself."""
-    before = ([{"type": "Digits", "individual_digits": True},
-               {"type": "ByteLevel", "add_prefix_space": False,
-                "trim_offsets": True, "use_regex": True}] if digits else
-              [{"type": "Split", "pattern": {"Regex": LLAMA_PATTERN},
-                "behavior": "Isolated", "invert": False},
-               {"type": "ByteLevel", "add_prefix_space": False,
-                "trim_offsets": True, "use_regex": False}])
-    number = max(vocab.values()) + 1
-    return {
-        "version": "1.0", "truncation": None, "padding": None,
-        "added_tokens": [{"id": number, "content": first, "special": True}],
-        "normalizer": None,
-        "pre_tokenizer": {"type": "Sequence", "pretokenizers": before},
-        "post_processor": None if digits else {
-            "type": "Sequence", "processors": [
-                {"type": "ByteLevel", "add_prefix_space": True,
-                 "trim_offsets": False, "use_regex": True},
-                {"type": "TemplateProcessing",
-                 "single": [{"SpecialToken": {"id": first, "type_id": 0}},
-                            {"Sequence": {"id": "A", "type_id": 0}}]}]},
-        "decoder": {"type": "ByteLevel", "add_prefix_space": True,
-                    "trim_offsets": True, "use_regex": True},
-        "model": {"type": "BPE", "dropout": None, "unk_token": None,
-                  "continuing_subword_prefix": "" if digits else None,
-                  "end_of_word_suffix": None, "fuse_unk": False,
-                  "byte_fallback": False, "ignore_merges": not digits,
-                  "vocab": vocab,
-                  "merges": [" ".join(pair) if digits else list(pair)
-                             for pair in merges]}}
-
-
 # ---------------------------------------------------------------- files
-
-def write_safetensors(path, tensors):
-    header, data, begin = {"__metadata__": {"format": "pt"}}, [], 0
-    for name, x in tensors.items():
-        x = x.float() if x.dtype == torch.float64 else x
-        raw = (x.contiguous().view(torch.int16) if x.dtype == torch.bfloat16
-               else x.contiguous()).numpy().tobytes()
-        header[name] = {"dtype": TYPES[x.dtype], "shape": list(x.shape),
-                        "data_offsets": [begin, begin + len(raw)]}
-        begin += len(raw)
-        data.append(raw)
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + b"".join(data))
-
 
 def write_json(path, value):
     with open(path, "w", encoding="utf-8") as file:
         json.dump(value, file)
 
 
-def write_parameters(folder, tensors, files=1):
-    """model.safetensors, or several files and their index. The order of the
-    tensors is shuffled."""
+def write_parameters(folder, tensors):
+    """model.safetensors. The order of the tensors is shuffled."""
     names = sorted(tensors)
     random.Random(1).shuffle(names)
-    if files == 1:
-        write_safetensors(f"{folder}/model.safetensors",
-                          {name: tensors[name] for name in names})
-        return
-    where = {}
-    for k in range(files):
-        part = f"model-{k + 1:05}-of-{files:05}.safetensors"
-        write_safetensors(f"{folder}/{part}",
-                          {name: tensors[name] for name in names[k::files]})
-        where.update({name: part for name in names[k::files]})
-    write_json(f"{folder}/model.safetensors.index.json",
-               {"metadata": {}, "weight_map": where})
+    header, data = {"__metadata__": {"format": "pt"}}, b""
+    for name in names:
+        x = tensors[name].contiguous()
+        kind = "F32" if x.dtype == torch.float32 else "U8"
+        raw = x.numpy().tobytes()
+        header[name] = {"dtype": kind, "shape": list(x.shape),
+                        "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(f"{folder}/model.safetensors", "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)
 
 
-def write_tokenizer(folder, kind, digits=False):
+def write_tokenizer(folder, kind):
     """The tokenizer's files -> how many tokens there are."""
-    if kind == "bert":
-        tokens = word_pieces()
-        with open(f"{folder}/vocab.txt", "w", encoding="utf-8") as file:
-            file.writelines(token + "\n" for token in tokens)
-        return len(tokens)
-    if kind == "llama":
-        vocab, merges = byte_pairs(specials=() if digits else WHOLE)
-        write_json(f"{folder}/tokenizer.json",
-                   tokenizer_json(vocab, merges, "<|begin|>", digits))
-        return len(vocab) + 1
     vocab, merges = byte_pairs()
+    lines = {"vocab.txt": word_pieces()} if kind == "bert" else {
+        "merges.txt": ["#version: 0.2", *map(" ".join, merges)]}
+    for name, texts in lines.items():
+        with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
+            file.writelines(text + "\n" for text in texts)
+    if kind == "bert":
+        return len(word_pieces())
     write_json(f"{folder}/vocab.json", vocab)
-    with open(f"{folder}/merges.txt", "w", encoding="utf-8") as file:
-        file.write("#version: 0.2\n")
-        file.writelines(f"{left} {right}\n" for left, right in merges)
     return len(vocab)
 
 
 def extra_tensors(c):
     """What published files hold besides the parameters."""
-    kind = c["model_type"]
-    if kind == "gpt2":
+    if c["model_type"] == "gpt2":
         return {f"h.{l}.attn.bias": torch.ones(1, 1, 9, 9).byte()
                 for l in range(c["n_layer"])}
-    if kind == "bert":
-        D = c["hidden_size"]
-        return {"bert.embeddings.position_ids": torch.arange(9).reshape(1, 9),
-                "bert.pooler.dense.weight": torch.zeros(D, D),
-                "cls.seq_relationship.weight": torch.zeros(2, D)}
-    return {"model.layers.0.self_attn.rotary_emb.inv_freq": torch.ones(4)}
+    D = c["hidden_size"]
+    return {"bert.embeddings.position_ids": torch.arange(9).byte(),
+            "bert.pooler.dense.weight": torch.zeros(D, D),
+            "cls.seq_relationship.weight": torch.zeros(2, D)}
 
 
-def write_model(folder, config, floats=torch.float32, files=1, renamed=None,
-                digits=False):
-    """A folder as the hub has it -> config.json as a dict, {name: parameters as
-    they were rounded}. `renamed` changes the names in the file."""
+def write_model(folder, config, renamed=lambda name: name):
+    """A folder as the hub has it -> config.json as a dict, {name: parameters}.
+    `renamed` changes the names in the file."""
     os.makedirs(folder, exist_ok=True)
-    kind = config["model_type"]
-    vocab = write_tokenizer(folder, kind, digits)
+    vocab = write_tokenizer(folder, config["model_type"])
     c = {**config, "vocab_size": vocab, "architectures": ["of no interest"]}
     write_json(f"{folder}/config.json", c)
-    p = {name: x.to(floats) for name, x in parameters(c, vocab).items()}
-    rename = renamed or (lambda name: name)
-    write_parameters(folder, {rename(name): x for name, x in
-                              {**p, **extra_tensors(c)}.items()}, files)
+    p = parameters(c, vocab)
+    write_parameters(folder, {renamed(name): x for name, x in
+                              {**p, **extra_tensors(c)}.items()})
     return c, {name: x.double() for name, x in p.items()}
