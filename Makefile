@@ -107,7 +107,7 @@ run: transformer
 # Strict C: the same bits with every compiler and on every processor.
 .PHONY: same
 same: build/docs/transformer
-	@sh docs/runs/same.sh build/docs/transformer
+	@sh docs/book/records/same.sh build/docs/transformer
 
 test: transformer
 	@CC='$(CC)' CFLAGS='$(CFLAGS)' sh tests/run.sh
@@ -121,7 +121,7 @@ build/gradcheck: tests/gradcheck.c tests/test.h transformer.c build/flags
 build/bench: tests/bench/bench.c transformer.c build/flags
 	$(COMPILE) $< -o $@ -lm
 
-EXAMPLES = docs/source/examples.c tests/test.h tests/model.h transformer.c
+EXAMPLES = docs/book/examples.c tests/test.h tests/model.h transformer.c
 build/examples: $(EXAMPLES) build/flags
 	$(COMPILE) -DTRANSFORMER_DOUBLE $< -o $@ -lm
 
@@ -143,10 +143,10 @@ PLAIN = $(CC) $(WARNINGS) -O2 -ffp-contract=off
 docs: build/docs/transformer build/docs/build/examples
 	$(call need,python3,python3)
 	ln -sfn ../../data build/docs/data
-	python3 docs/weaver/weave.py
+	python3 docs/book/weave/weave.py
 
 site: docs
-	python3 docs/weaver/website.py
+	python3 docs/book/weave/website.py
 	python3 docs/write/site_pages.py
 
 live:

@@ -51,7 +51,7 @@ def compiled(source, wasm, *flags):
 
 
 def recorded(name, model, page):
-    """A recorded model: trained once (docs/runs/README.md says by which program), since the
+    """A recorded model: trained once (docs/book/records/README.md says by which program), since the
     texts of the book quote its numbers. The page itself keeps it."""
     tag = re.search(rf'<script [^>]*id="{re.escape(name)}"[^>]*>(.*)</script>', page)
     if not tag:
@@ -68,7 +68,7 @@ def packed(name, content, more=""):
 
 def colours():
     """The variables of the book's style sheet, light and dark."""
-    css = (ROOT / "docs" / "source" / "style.css").read_text(encoding="utf-8")
+    css = (ROOT / "docs" / "assets" / "style.css").read_text(encoding="utf-8")
     rules = re.findall(r"^(?:@media[^{]*dark\) \{\n  )?:root \{.*?^\}", css,
                        re.M | re.S)
     return "\n".join(rules) + "\n"

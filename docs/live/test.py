@@ -480,9 +480,9 @@ def test_breaks(browser):
                                     ".reduce((sum, row) => sum + row[1] / 50, 0)")
     table = [f"{exact[name]:.1f} %,{held_out[name]:.4f},{losses[name]:.2f}"
              for name in names]
-    rows = (build.ROOT / "docs" / "runs" / "breaks.csv").read_text().splitlines()
+    rows = (build.ROOT / "docs" / "book" / "records" / "breaks.csv").read_text().splitlines()
     claim([row.split(",", 1)[1] for row in rows[1:]] == table,
-          "docs/runs/breaks.csv, a table for teachers, says what comes out", table)
+          "docs/book/records/breaks.csv, a table for teachers, says what comes out", table)
     claim(exact[""] > 90, "unbroken, most unseen sequences are right", exact)
     claim(losses["mask"] < 1.2 * losses[""] and held_out["mask"] > 3
           and exact["mask"] < 5,
@@ -823,7 +823,7 @@ def test_book_numbers(live):
         const found = {};
         for (const name of flow.stages.keys()) found[name] = await numbersOf(name);
         return found; })()""")
-    runs, wrong = build.ROOT / "docs" / "runs", []
+    runs, wrong = build.ROOT / "docs" / "book" / "records", []
     for kind, layer, head, i, j, weight, *_ in read_csv(runs / "red-car.csv")[1:]:
         rows = numbers[{"encoder": "encoder.{}.self_attention.weights",
                         "cross": "decoder.{}.cross_attention.weights"}[kind].format(layer)]
@@ -1558,7 +1558,7 @@ def test_links(browser):
     """The links of the book to a state of the page."""
     live = sentence(browser)
     text = "".join(path.read_text(encoding="utf-8")
-                   for path in (build.ROOT / "docs" / "source").glob("*.md"))
+                   for path in (build.ROOT / "docs" / "book" / "text").glob("*.md"))
     panels = re.findall(r"^//@ panel (.*)", (build.ROOT / "transformer.c").read_text(
         encoding="utf-8"), re.MULTILINE)
     links = [parse_qsl(link.replace("changes=", "stage=")) for link in

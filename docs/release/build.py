@@ -78,7 +78,7 @@ def check(tag):
     wrong = tag and disagreement(tag, here())
     if wrong:
         fail(wrong)
-    output(sys.executable, "docs/weaver/weave.py", "--anew")
+    output(sys.executable, "docs/book/weave/weave.py", "--anew")
     all_committed("woven anew it is another page")
 
 

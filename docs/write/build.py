@@ -32,7 +32,7 @@ GRADER = DOCS / "exercises" / "grader"
 TINY_C = ROOT / "notebook" / "programs" / "tiny.c"
 PAGE = BUILD / "write.html"
 sys.path[:0] = [str(folder) for folder in (
-    DOCS / "exercises", DOCS / "weaver", DOCS / "live", ROOT / "tests" / "lib", WRITE)]
+    DOCS / "exercises", DOCS / "book" / "weave", DOCS / "live", ROOT / "tests" / "lib", WRITE)]
 sys.dont_write_bytecode = True
 
 import breaking

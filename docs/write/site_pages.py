@@ -19,7 +19,7 @@ SITE = ROOT / "build" / "site"
 
 def broken():
     """{text of the lines: name} of what the book breaks."""
-    sys.path.append(str(DOCS / "weaver"))
+    sys.path.append(str(DOCS / "book" / "weave"))
     import breaking
     return {"\n".join(breaking.difference(breaking.plant(name)[0])): name
             for name in breaking.BROKEN}

@@ -3,10 +3,10 @@
 # end, of 300 steps with each data set. The strict build, PROGRAM, gives them
 # with every compiler and on every processor.
 #
-#     sh docs/runs/same.sh PROGRAM                        are they the same here?
-#     sh docs/runs/same.sh PROGRAM all > docs/runs/same.txt    all of them anew
+#     sh docs/book/records/same.sh PROGRAM                        are they the same here?
+#     sh docs/book/records/same.sh PROGRAM all > docs/book/records/same.txt    all of them anew
 
-work=build/same log=docs/runs/same.txt
+work=build/same log=docs/book/records/same.txt
 mkdir -p "$work"
 
 # numbers PROGRAM options...: what one run gives

@@ -19,7 +19,7 @@ SHOWN = 16  # lines of a type or of a table that the pop-up shows
 
 # -------------------------------------------------------------------- terms
 
-# A row of docs/source/terms.md; places: (address, what it is called, where it is).
+# A row of docs/book/text/terms.md; places: (address, what it is called, where it is).
 Term = namedtuple("Term", "name others sentence places")
 
 
@@ -46,16 +46,16 @@ def read_terms(text, places):
     for number, line in rows:
         cells = [cell.strip() for cell in line.strip("| ").split(" | ")]
         if len(cells) != 3 or not all(cells):
-            fail(f"source/terms.md:{number}: term, places and a sentence "
+            fail(f"book/text/terms.md:{number}: term, places and a sentence "
                          "stand between |")
         (name, *others), to = cells[0].split(", "), cells[1].split(", ")
         for place in set(to) - set(places):
-            fail(f"source/terms.md:{number}: there is no {place}")
+            fail(f"book/text/terms.md:{number}: there is no {place}")
         found.append(Term(name, others, cells[2], [places[place] for place in to]))
     names = [name for term in found for name in (term.name, *term.others)]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
-        fail(f"source/terms.md: two rows have {sorted(twice)[0]}")
+        fail(f"book/text/terms.md: two rows have {sorted(twice)[0]}")
     return found
 
 
@@ -139,8 +139,8 @@ def entries(book, terms, sections, contract):
 def script(source, found):
     """The script of all pages: what can be found, a line each, then the code."""
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in found)
-    return ("// Written by docs/weaver: what can be found, and below it "
-            f"docs/source/script.js.\nconst FOUND = [\n{lines}\n];\n\n" + source)
+    return ("// Written by docs/book/weave: what can be found, and below it "
+            f"docs/assets/script.js.\nconst FOUND = [\n{lines}\n];\n\n" + source)
 
 
 # -------------------------------------------------------------------- texts
@@ -214,8 +214,8 @@ def texts(pages):
     lines = ",\n".join(json.dumps(row[:3], ensure_ascii=False)[:-1] + "".join(
         ",\n" + json.dumps(line, ensure_ascii=False) for line in row[3:]) + "]"
         for row in rows)
-    return ("// Written by docs/weaver: the text that can be searched, a paragraph a line, and"
-            " below it\n// MiniSearch, docs/source/minisearch.js.\n"
+    return ("// Written by docs/book/weave: the text that can be searched, a paragraph a line, and"
+            " below it\n// MiniSearch, docs/assets/minisearch.js.\n"
             f"const TEXTS = [\n{lines}\n].map(([address, title, where, ...lines]) =>\n"
             '    [address, title, where, lines.join(" ")]);\n\n'
-            + read("source/minisearch.js"))
+            + read("assets/minisearch.js"))

@@ -1,5 +1,5 @@
 """Drawings of attention, byte pairs and a beam, for the walkthrough, in numbers
-that can be checked by hand or are those of the model that docs/runs/make.sh
+that can be checked by hand or are those of the model that docs/book/records/make.sh
 trains. gallery.py says what a picture's function is.
 """
 import math

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Learning by breaking: what happens if one line of transformer.c is another.
 
-    python3 docs/weaver/breaking.py           runs all; writes docs/runs/breaking/
-    python3 docs/weaver/breaking.py NAME...   only these
-    python3 docs/weaver/breaking.py --check   is what is there up to date?
+    python3 docs/book/weave/breaking.py           runs all; writes docs/book/records/breaking/
+    python3 docs/book/weave/breaking.py NAME...   only these
+    python3 docs/book/weave/breaking.py --check   is what is there up to date?
 
 Each entry of BROKEN names lines, by function and text, and what stands in their
 place in a copy of the file. Each must be found exactly once. The copy is run beside the file as
-it is. The sections "Break it" of docs/source/ show the lines (`@broken NAME`)
+it is. The sections "Break it" of docs/book/text/ show the lines (`@broken NAME`)
 and what the run printed (`@outcome NAME`).
 
 --check finds and compiles all of them, and runs those that take no training.
@@ -29,7 +29,7 @@ import c_code
 from harness import claim, end
 from source_file import plain
 
-RUNS = DOCS / "runs" / "breaking"
+RUNS = DOCS / "book" / "records" / "breaking"
 BUILD = ROOT / "build" / "breaking"
 PROGRAM = ROOT / "transformer.c"
 SOURCE = PROGRAM.read_text(encoding="utf-8")
@@ -43,7 +43,7 @@ def copy(name, text):
     """A folder of its own for transformer.c with this text."""
     folder = BUILD / name
     for file in ("tests/test.h", "tests/claims.h", "tests/model.h",
-                 "docs/source/examples.c"):
+                 "docs/book/examples.c"):
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / file, folder / file)
     (folder / "transformer.c").write_text(text, encoding="utf-8")
@@ -51,7 +51,7 @@ def copy(name, text):
 
 
 class Example(namedtuple("Example", "name")):
-    """One of docs/source/examples.c, most of which compare a gradient with finite
+    """One of docs/book/examples.c, most of which compare a gradient with finite
     differences. It is quick, and gives the same digits everywhere."""
 
     def title(self):
@@ -60,7 +60,7 @@ class Example(namedtuple("Example", "name")):
     def outcome(self, name):
         """The broken file's output; status 1 says that a claim is false."""
         folder = copy(name, planted(name))
-        command([*COMPILE, "-DTRANSFORMER_DOUBLE", "docs/source/examples.c", "-o", "examples",
+        command([*COMPILE, "-DTRANSFORMER_DOUBLE", "docs/book/examples.c", "-o", "examples",
                  "-lm"], cwd=folder)
         return command(["./examples", self.name], cwd=folder, allowed=(0, 1))
 
@@ -291,7 +291,7 @@ def up_to_date(name):
 
 def shown(name):
     """A page shows the lines, and then what happens."""
-    found = [directive for page in sorted((DOCS / "source").glob("*.md"))
+    found = [directive for page in sorted((DOCS / "book" / "text").glob("*.md"))
              for directive in re.findall(rf"^@(\w+) {name}$", page.read_text(
                  encoding="utf-8"), re.MULTILINE)]
     if found != ["broken", "outcome"]:

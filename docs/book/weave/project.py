@@ -8,12 +8,13 @@ import shutil
 import sys
 from pathlib import Path
 
-DOCS = Path(__file__).resolve().parent.parent
+DOCS = Path(__file__).resolve().parent.parent.parent
 ROOT = DOCS.parent
 BUILD = ROOT / "build" / "docs"  # `make docs` has built the programs in here
 ENVIRONMENT = dict(os.environ, LC_ALL="C.UTF-8", NO_COLOR="1", COLUMNS="80")
 sys.path += [str(ROOT / name) for name in ("tests/lib", "docs/exercises/grader",
-                                           "docs/pictures")]
+                                           "docs/book/figures",
+                                           "docs/book/test")]
 
 from command import run
 

@@ -1,5 +1,5 @@
-"""The pages for a course: the concept test, docs/source/concept-test.md, which is also
-a file in the GIFT format for learning platforms; and docs/source/course.md.
+"""The pages for a course: the concept test, docs/book/text/concept-test.md, which is also
+a file in the GIFT format for learning platforms; and docs/book/text/course.md.
 
 Behind "@test" stand the questions. Each begins with a line "? PAGE TITLE", where PAGE is
 a chapter's; then its text, and the answers, one a line: "= RIGHT | WHY", and
@@ -20,7 +20,7 @@ from project import DOCS, fail, read
 from book import LAST, raw
 from directives import BLANK
 
-SOURCE = "source/concept-test.md"
+SOURCE = "book/text/concept-test.md"
 
 Answer = namedtuple("Answer", "text is_right said")  # behind it: WHY, or REGION: SENTENCE
 
@@ -102,7 +102,7 @@ def escaped(text):
 def gift(book):
     """The test in the GIFT format. Each question has its chapter for a category."""
     out = ["// SPDX-License-Identifier: MIT OR CC-BY-4.0",
-           "// Written by docs/weaver from docs/source/concept-test.md."]
+           "// Written by docs/book/weave from docs/book/text/concept-test.md."]
     for number, q in enumerate(questions(), 1):
         answers = "".join(
             f"  {'=' if a.is_right else '~'}{escaped(a.text)}"
@@ -122,7 +122,7 @@ def of_chapter():
 
 def promises():
     """{page: what can be done after it}, the learning objectives of the start page."""
-    rows = re.search(r"^@contents\n((?:.+: .+\n)+)", read("source/index.md"), re.M)[1]
+    rows = re.search(r"^@contents\n((?:.+: .+\n)+)", read("book/text/index.md"), re.M)[1]
     return dict(row.split(": ", 1) for row in rows.splitlines())
 
 
@@ -134,7 +134,7 @@ def objectives(book, exercises):
     out = ["| chapter | after it, a student can | checked by |", "|:---|:------|:------|"]
     for page, promise in promises().items():
         label, number = chapters[page]
-        count = len(BLANK.findall(read(f"source/{page}.md")))
+        count = len(BLANK.findall(read(f"book/text/{page}.md")))
         links = [f"[{e.number}](exercises.html#exercise-{e.slug})" for e in exercises
                  if number is not None and e.chapter == str(number)]
         ways = [f"{count} numbers by hand"] * (count > 0)
@@ -149,12 +149,12 @@ def objectives(book, exercises):
 
 def course(book, exercises):
     """The page, as Markdown."""
-    before, mark, after = read("source/course.md").partition("\n@objectives\n")
+    before, mark, after = read("book/text/course.md").partition("\n@objectives\n")
     if not mark:
-        fail("source/course.md: it has no @objectives")
+        fail("book/text/course.md: it has no @objectives")
     rows = "".join(re.findall(r"^\| +\d.*", after, re.M))
     unknown = set(re.findall(r"`(\w+)`", rows)) - {e.name for e in exercises}
     if unknown or not rows:
-        fail(f"source/course.md: there are no exercises {sorted(unknown)}")
+        fail(f"book/text/course.md: there are no exercises {sorted(unknown)}")
     return "\n\n".join([book.prose(before), objectives(book, exercises),
                         book.prose(after)])

@@ -2,12 +2,15 @@
 """Uses the search, the blanks, the editions and the panels of the pages in
 chromium, as a reader would.
 
-    python3 docs/weaver/test_reading.py        after `make docs`; the last line is
+    python3 docs/book/test/test_reading.py        after `make docs`; the last line is
                                                "N passed, N failed"
 """
 
 import json
 import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "weave"))
 
 from project import DOCS
 

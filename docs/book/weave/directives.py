@@ -1,4 +1,4 @@
-"""What stands for something else in the texts of docs/source/, and in transformer.c
+"""What stands for something else in the texts of docs/book/text/, and in transformer.c
 behind "//@": figures, panels, listings, tables, output, lines that are broken, and
 blanks. README.md lists them.
 """
@@ -18,7 +18,7 @@ from book import raw
 from c_code import definitions, with_comment
 from gallery import GALLERY
 
-EXAMPLES = DOCS / "source" / "examples.c"
+EXAMPLES = DOCS / "book" / "examples.c"
 
 
 # ------------------------------------------------------------------- figures
@@ -119,11 +119,11 @@ def outcome(name):
 
 
 def table(name):
-    """docs/runs/NAME.csv as a table; numbers stand on the right."""
-    with open(DOCS / "runs" / f"{name}.csv", encoding="utf-8", newline="") as f:
+    """docs/book/records/NAME.csv as a table; numbers stand on the right."""
+    with open(DOCS / "book" / "records" / f"{name}.csv", encoding="utf-8", newline="") as f:
         rows = list(csv.reader(f))
     if len(rows) < 2:
-        fail(f"docs/runs/{name}.csv has no rows")
+        fail(f"docs/book/records/{name}.csv has no rows")
     numeric = [all(re.match(r"[\d.,:]+( \S+)?$", row[i]) for row in rows[1:])
                for i in range(len(rows[0]))]
     rows.insert(1, ["--:" if n else ":--" for n in numeric])
@@ -150,9 +150,9 @@ DIRECTIVES = "figure|panel|function|table|file|broken|outcome"
 
 
 def directives(book, text):
-    """What "@figure NAME" and so on in the files of docs/source/ stand for."""
+    """What "@figure NAME" and so on in the files of docs/book/text/ stand for."""
     make = {
-        "figure": lambda name: figure(book, name, "docs/source"),
+        "figure": lambda name: figure(book, name, "docs/book/text"),
         "panel": panel,
         "function": lambda name: function(book, name),
         "table": table,

@@ -3,7 +3,7 @@
 in them, a line more in transformer.c changes few lines of the pages, and another pandoc
 changes only the pages whose text has changed.
 
-    python3 docs/weaver/test_weaver.py        after `make docs`
+    python3 docs/book/test/test_weaver.py        after `make docs`
 
 Each check plants something in a copy of a file. The last line is "N passed, N failed".
 """
@@ -12,6 +12,10 @@ import difflib
 import os
 import re
 import shutil
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "weave"))
 
 import project
 from project import DOCS, ROOT

@@ -1,9 +1,9 @@
-"""All pictures that Python draws, by name: `python3 docs/pictures/gallery.py NAME >
+"""All pictures that Python draws, by name: `python3 docs/book/figures/gallery.py NAME >
 picture.svg` draws one of them.
 
 A picture is a function whose docstring has two paragraphs or more: the first is its
 caption, the rest describes it in words. It returns an SVG, or several, which a page sets
-side by side. The numbers of a training run come from docs/runs/, where make.sh puts them.
+side by side. The numbers of a training run come from docs/book/records/, where make.sh puts them.
 """
 import sys
 

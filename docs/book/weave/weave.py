@@ -1,8 +1,8 @@
 """Weaves the walkthrough from transformer.c.
 
-    python3 docs/weaver/weave.py          writes the pages, docs/*.html, their scripts and
+    python3 docs/book/weave/weave.py          writes the pages, docs/*.html, their scripts and
                                           their style; `make docs` prepares it
-    python3 docs/weaver/weave.py --anew   also those that are up to date
+    python3 docs/book/weave/weave.py --anew   also those that are up to date
 
 README.md says how a page is made. The Markdown of every page is left in build/docs/.
 
@@ -48,20 +48,20 @@ def woven(book, anew=False, folder=DOCS):
         return page_of(name, title, markdown, names, book, not anew and folder)
 
     pages = [(name, title, weave(name, title, markdown)) for name, title, markdown in made]
-    terms = search.read_terms(read("source/terms.md"),
+    terms = search.read_terms(read("book/text/terms.md"),
                               search.places(book, sections_of(pages)))
     sections = [*sections_of(pages), ("terms", "", 1, "Index of terms", "")]
     bodies = [(name, title, body_of(page)) for name, title, page in pages]
     pages.append((*names[-1], weave(*names[-1], search.terms_page(book, terms))))
     return {**{f"{name}.html": page for name, _, page in pages},
-            "script.js": search.script(read("source/script.js"),
+            "script.js": search.script(read("assets/script.js"),
                                        search.entries(book, terms, sections, contract)),
             "texts.js": search.texts(bodies),
             "concept-test.gift": teaching.gift(book)}
 
 
 # What makes HTML of Markdown.
-MAKERS = [DOCS / "source" / "page.tmpl", DOCS / "weaver" / "to_html.py"]
+MAKERS = [DOCS / "book" / "weave" / "page.tmpl", DOCS / "book" / "weave" / "to_html.py"]
 
 
 def page_of(name, title, markdown, names, book, folder):
@@ -83,7 +83,7 @@ def main(*options):
         fail(f"there are no options {' '.join(options)}, only --anew")
     check_programs()
     files = woven(Book(), anew="--anew" in options)
-    files["style.css"] = read("source/style.css") + read("source/font.css")
+    files["style.css"] = read("assets/style.css") + read("assets/font.css")
     for name, text in files.items():
         (DOCS / name).write_text(text, encoding="utf-8")
 

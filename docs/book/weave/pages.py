@@ -1,4 +1,4 @@
-"""All pages, as Markdown, in their order: the start page, docs/source/index.md; the
+"""All pages, as Markdown, in their order: the start page, docs/book/text/index.md; the
 chapters; and what stands beside them.
 """
 
@@ -25,7 +25,7 @@ def contents_list(book, said):
              c.label if c.number is None else c.title) for c in book.chapters]
     rows.append(("", *LAST))
     if list(said) != [page for _, page, _ in rows]:
-        fail("source/index.md: @contents needs one promise for each chapter, "
+        fail("book/text/index.md: @contents needs one promise for each chapter, "
              "in the order of the chapters")
     items = [f'<li><span class="number">{number}</span> '
              f'<a href="{name}.html">{html.escape(title)}</a> '
@@ -35,9 +35,9 @@ def contents_list(book, said):
 
 
 def translation():
-    """What the model of docs/runs/ was given, and what it made of it."""
+    """What the model of docs/book/records/ was given, and what it made of it."""
     _, _, looked = attention("red-car")
-    written = read("runs/red-car.txt").partition("\n")[0]
+    written = read("book/records/red-car.txt").partition("\n")[0]
     return raw('<dl class="pair">\n<dt>English in</dt> '
                f"<dd>{html.escape(' '.join(looked[:-1]))}</dd>\n"
                '<dt>French out</dt> '
@@ -47,7 +47,7 @@ def translation():
 def index_page(book):
     """The first page: what it is, for whom, the chapters."""
     text = re.sub(r"^@contents\n(.+: .+\n)+", lambda _: contents_list(book, promises()),
-                  read("source/index.md").replace("@translation\n", translation()), flags=re.M)
+                  read("book/text/index.md").replace("@translation\n", translation()), flags=re.M)
     return book.link(directives(book, text))
 
 
@@ -112,7 +112,7 @@ def exercises():
 
 def exercises_page(book):
     """All pages of docs/exercises/, with their hints folded."""
-    out, kind = [read("source/exercises.md")], ""
+    out, kind = [read("book/text/exercises.md")], ""
     for page in exercises():
         if kind != page.kind:
             kind = page.kind
@@ -136,13 +136,13 @@ def articles_page(book):
 
     def to_exercise(m):
         if m[1] not in page_of:
-            fail(f"source/articles.md: there is no exercise {m[1]}")
+            fail(f"book/text/articles.md: there is no exercise {m[1]}")
         return f"[{page_of[m[1]].number}](exercises.html#exercise-{page_of[m[1]].slug})"
 
     links = {2: (r"\d+", lambda m: f"[{m[0]}]({book.labs[m[0]][0]})"),
              3: (r"`(\w+)`", to_exercise)}
     out, numbered = [], False
-    for line in read("source/articles.md").split("\n"):
+    for line in read("book/text/articles.md").split("\n"):
         numbered = line.endswith(NUMBERED) or numbered and line.startswith("|")
         first, *cells = line[1:-1].split("|") if line.startswith("|") else [line]
         cells = [re.sub(*links[i], cell) if numbered and i in links
@@ -155,7 +155,7 @@ def tiny_page(book):
     """notebook/programs/tiny.c, part by part, and beside each what tiny.md says of it."""
     code = (ROOT / "notebook" / "programs" / "tiny.c").read_text(encoding="utf-8")
     parts = re.split("^(?=// ---- )", code, flags=re.M)
-    out, *texts = re.split("^(?=## )", book.link(read("source/tiny.md")), flags=re.M)
+    out, *texts = re.split("^(?=## )", book.link(read("book/text/tiny.md")), flags=re.M)
     if len(texts) != len(parts):
         fail(f"tiny.c has {len(parts)} parts, and tiny.md speaks of {len(texts)}")
     for part, text in zip(parts, texts):
@@ -169,7 +169,7 @@ def pages_of(book):
     pages = [("index", TITLE, index_page(book))]
     pages += [(c.page, c.label, chapter_markdown(book, c))
               for c in book.chapters]
-    pages += [(*LAST, book.link(directives(book, read(f"source/{LAST[0]}.md")))),
+    pages += [(*LAST, book.link(directives(book, read(f"book/text/{LAST[0]}.md")))),
               ("articles", "From your tutorial to the chapters",
                articles_page(book)),
               ("tiny", "All of it, on ten screens", tiny_page(book)),
@@ -181,11 +181,11 @@ def pages_of(book):
               ("course", "A course with this book", course(book, exercises())),
               ("concept-test", "A concept test", concept_test(book)),
               ("lesson", "The live page, in a lesson",
-               directives(book, read("source/lesson.md"))),
+               directives(book, read("book/text/lesson.md"))),
               ("own-language", "Your own language",
-               book.link(directives(book, read("source/own-language.md")))),
+               book.link(directives(book, read("book/text/own-language.md")))),
               ("testing", "How it is tested",
-               book.link(directives(book, read("source/testing.md")))),
+               book.link(directives(book, read("book/text/testing.md")))),
               ("functions", "Functions and types", functions_page(book))]
     check_used(book)
     return pages

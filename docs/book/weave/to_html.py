@@ -1,5 +1,5 @@
 """Markdown as an HTML page: pandoc's, whose boxes and folded answers boxes.lua makes, with
-the links and anchors that it leaves to us, in docs/source/page.tmpl.
+the links and anchors that it leaves to us, in docs/book/weave/page.tmpl.
 """
 
 import html
@@ -11,7 +11,7 @@ from project import DOCS, command, read
 OFF = ("smart raw_html citations subscript superscript fancy_lists example_lists "
        "line_blocks implicit_figures tex_math_dollars").split()
 MARKDOWN = "-".join(["markdown"] + OFF)
-BOXES = f"--lua-filter={DOCS}/weaver/boxes.lua"
+BOXES = f"--lua-filter={DOCS}/book/weave/boxes.lua"
 
 
 def pandoc(name, book):
@@ -133,7 +133,7 @@ TITLE = "transformer.c"
 START, BESIDE = "index", "articles"  # the first page; the first that is no chapter
 WOVEN = ('Woven from <a href="../transformer.c">transformer.c</a> by '
          "<code>make docs</code>.\nAll output shown here is from a run made with "
-         "the page,\nor, where a line is broken, by <code>docs/weaver/breaking.py</code>.")
+         "the page,\nor, where a line is broken, by <code>docs/book/weave/breaking.py</code>.")
 
 
 def navigation(name, names, sections):
@@ -172,7 +172,7 @@ def full_page(title, body, *, name, top, names=(), base="", footer=WOVEN):
     them; base: where the pages of docs/ are, seen from this one."""
     sections = contents(headings_of(body), top) if top else ""
     beside = sections or names and name != START
-    template = read("source/page.tmpl").replace(
+    template = read("book/weave/page.tmpl").replace(
         f'<a href="${{base}}{name}.html">',
         f'<a href="${{base}}{name}.html" aria-current="page">')
     return string.Template(template).substitute(

@@ -4,7 +4,7 @@
 //     build/runs/vectors MODEL SENTENCE LAYER HEAD > vectors.csv
 
 #define TRANSFORMER_NO_MAIN
-#include "../../transformer.c"
+#include "../../../transformer.c"
 
 // One line for each number of m, whose rows belong to these tokens.
 void write_matrix(const char *name, Mat m, const int *id, const Vocab *v) {

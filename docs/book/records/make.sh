@@ -2,7 +2,7 @@
 # Makes attention.csv, vectors.csv and red-car.* anew from the recorded model, which
 # docs/live.html holds:
 #
-#   sh docs/runs/make.sh          from the root of the repository
+#   sh docs/book/records/make.sh          from the root of the repository
 #
 # README.md beside this file says where the model comes from, and what log.csv and
 # learning.csv recorded while it was trained.
@@ -20,12 +20,12 @@ $CC -O2 transformer.c -lm -o $program
 $program evaluate $model data/eng-fra.test.tsv
 $program attention $model "$sentence" --csv build/runs/attention.csv
 $program attention $model "$short" --csv build/runs/red-car.csv \
-    > docs/runs/red-car.txt
+    > docs/book/records/red-car.txt
 
 # One head of it, in the last layer.
-$CC -O2 docs/runs/vectors.c -lm -o build/runs/vectors
-build/runs/vectors $model "$short" 1 2 > docs/runs/vectors.csv
+$CC -O2 docs/book/records/vectors.c -lm -o build/runs/vectors
+build/runs/vectors $model "$short" 1 2 > docs/book/records/vectors.csv
 
 # Cross-attention only, and for the short sentence the encoder's, too.
-awk -F, 'NR == 1 || $1 == "cross"' build/runs/attention.csv > docs/runs/attention.csv
-awk -F, 'NR == 1 || $1 != "decoder"' build/runs/red-car.csv > docs/runs/red-car.csv
+awk -F, 'NR == 1 || $1 == "cross"' build/runs/attention.csv > docs/book/records/attention.csv
+awk -F, 'NR == 1 || $1 != "decoder"' build/runs/red-car.csv > docs/book/records/red-car.csv

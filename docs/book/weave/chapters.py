@@ -1,4 +1,4 @@
-"""A chapter as Markdown: its blocks, and what docs/source/ adds to it. What its short
+"""A chapter as Markdown: its blocks, and what docs/book/text/ adds to it. What its short
 edition folds away besides boxes is plumbing, which "//@ plumbing WHAT IT DOES" begins
 and "//@ core" or the next heading ends.
 """
@@ -72,10 +72,10 @@ def set_formulas(lines, first):
 
 
 def boxes(book, chapter):
-    """The parts of the chapter's file in docs/source/: figures and
+    """The parts of the chapter's file in docs/book/text/: figures and
     boxes that stand below the first prose of a section, or follow it, what is to
     be worked out by hand, sections that end the chapter, and questions."""
-    path = DOCS / "source" / f"{chapter.page}.md"
+    path = DOCS / "book" / "text" / f"{chapter.page}.md"
     parts = re.split(rf"^@(?!(?:{DIRECTIVES}) )(.+)\n",
                      path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     if parts[0].strip() or "questions" not in parts[1::2]:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes build/site/, the folder to put on the web.
 
-    python3 docs/weaver/website.py        `make site` prepares it
+    python3 docs/book/weave/website.py        `make site` prepares it
 
 The folder has the layout of the project. It begins with README.md and the live
 page; then each file that a page links to or loads is put at

@@ -2,17 +2,20 @@
 """Checks the woven pages, docs/*.html, against transformer.c and each other.
 website.py checks the links of its pages by what stands here.
 
-    python3 docs/weaver/test_pages.py        the last line is "N passed, N failed"
+    python3 docs/book/test/test_pages.py        the last line is "N passed, N failed"
 """
 
 import html
 import json
 import re
+import sys
 from fractions import Fraction
 from html.parser import HTMLParser
 from os.path import normpath
 from pathlib import Path
 from urllib.parse import unquote
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "weave"))
 
 from project import DOCS, ROOT
 
@@ -322,7 +325,7 @@ def check_blanks():
     known = {f"{e.name}: {say}" for e in exercises()
              for say in re.findall(r"^[=~] (.+)$", e.mistakes, re.MULTILINE)}
     found = [(path.stem, [answer, *(wrong for wrong, *_ in usual)], usual)
-             for path in sorted((DOCS / "source").glob("*.md"))
+             for path in sorted((DOCS / "book" / "text").glob("*.md"))
              for text in BLANK.findall(path.read_text(encoding="utf-8"))
              for answer, usual in [blank_parts(text)]]
     none([f"{page}: {number}" for page, numbers, _ in found for number in numbers
@@ -341,7 +344,7 @@ def check_claims():
     """Where a text quotes claims of a test, `tests/…`: "…", the test makes them."""
     quotes = re.compile(r'`tests/([\w./-]+)`:((?:,?\s+"[^"]+")+)')
     found = [(path.name, file, " ".join(words.split()))
-             for path in sorted((DOCS / "source").glob("*.md"))
+             for path in sorted((DOCS / "book" / "text").glob("*.md"))
              for file, said in quotes.findall(path.read_text(encoding="utf-8"))
              for words in re.findall('"([^"]+)"', said)]
     none([f"{page}: {file}: {words}" for page, file, words in found
@@ -362,7 +365,7 @@ def check_names():
     code = [ROOT / "transformer.c", *(path for path in files if path.suffix in (".c", ".h"))]
     known = OTHERS | {e.name for e in exercises()} | {path.stem for path in files} | {
         name for path in code for name in re.findall(r"\w+", path.read_text("utf-8"))}
-    texts = [*ROOT.glob("*.md"), *(path for folder in ("source", "exercises", "")
+    texts = [*ROOT.glob("*.md"), *(path for folder in ("book/text", "exercises", "")
                                    for path in (DOCS / folder).glob("*.md"))]
     quoted = [(path.name, name) for path in texts if path.name != "CHANGELOG.md"
               for said in re.findall("`([^`\n]+)`", path.read_text("utf-8"))
@@ -384,14 +387,14 @@ def claims(test, words):
 
 def check_picture(book):
     """The small picture of attention is everywhere that of the same run."""
-    run = (DOCS / "runs" / "red-car.txt").read_text(encoding="utf-8")
+    run = (DOCS / "book" / "records" / "red-car.txt").read_text(encoding="utf-8")
     picture = run[run.rindex("heads\n\n"):].rstrip().split("\n")[2:]
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     claim(len(picture) > 8 and run.split("\n")[0] in readme
           and "\n".join(picture) in re.sub(r"(\|.*\|) .*", r"\1", readme)  # notes beside it
           and "".join(f"//     {line}\n" for line in picture) in book.source,
           f"README.md and chapter 13 show the {len(picture)} lines of the picture "
-          "in docs/runs/red-car.txt")
+          "in docs/book/records/red-car.txt")
 
 
 def check_pages_of(book, pages):

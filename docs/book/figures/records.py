@@ -1,8 +1,8 @@
-"""Reads what docs/runs/make.sh has recorded."""
+"""Reads what docs/book/records/make.sh has recorded."""
 import csv
 from pathlib import Path
 
-RUNS = Path(__file__).resolve().parent.parent / "runs"
+RUNS = Path(__file__).resolve().parent.parent / "records"
 
 
 def read(name):
