@@ -113,15 +113,15 @@ test: transformer
 	@CC='$(CC)' CFLAGS='$(CFLAGS)' sh tests/run.sh
 
 doctor:
-	@CC='$(CC)' sh tests/doctor.sh
+	@CC='$(CC)' sh docs/exercises/grader/doctor.sh
 
-build/gradcheck: tests/gradcheck.c tests/test.h transformer.c build/flags
+build/gradcheck: tests/chapters/gradcheck.c tests/lib/test.h transformer.c build/flags
 	$(COMPILE) -DTRANSFORMER_COMPLEX $< -o $@ -lm
 
 build/bench: tests/bench/bench.c transformer.c build/flags
 	$(COMPILE) $< -o $@ -lm
 
-EXAMPLES = docs/book/examples.c tests/test.h tests/model.h transformer.c
+EXAMPLES = docs/book/examples.c tests/lib/test.h tests/lib/model.h transformer.c
 build/examples: $(EXAMPLES) build/flags
 	$(COMPILE) -DTRANSFORMER_DOUBLE $< -o $@ -lm
 

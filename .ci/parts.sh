@@ -1,8 +1,8 @@
 # What .ci/run and .ci/long share. Each has a table of its parts, PARTS,
 #
-#     name | the tools of tests/tools.sh that it needs
+#     name | the tools of tests/lib/tools.sh that it needs
 #          | a command that must succeed
-#          + one that counts as tests/checks.sh does
+#          + one that counts as tests/lib/checks.sh does
 #
 # and says: parts "$@". Parts run side by side, each in a copy of the project of its own;
 # what they print goes to build/ci/NAME.log, and what failed is shown at their end.
@@ -12,8 +12,8 @@
 export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive CI=true
 export OMP_WAIT_POLICY=passive # waiting threads sleep: others may need the cores
 unset CC CFLAGS MAKEFLAGS MAKEOVERRIDES TRANSFORMER
-. tests/checks.sh
-. tests/tools.sh
+. tests/lib/checks.sh
+. tests/lib/tools.sh
 ci=${CI_FOLDER:-$PWD/build/ci} # logs and tables, also those of the copies
 export CI_FOLDER="$ci"
 AT_ONCE=2 # parts
@@ -43,7 +43,7 @@ END
 wasm() # STEPS: tiny.c in WebAssembly
 {
     env HOST=gcc STEPS="$1" CC="clang --target=wasm32-wasi --sysroot=/usr" \
-        RUN="node --no-warnings tests/wasi.mjs" sh tests/tiny.sh
+        RUN="node --no-warnings notebook/test/wasi.mjs" sh notebook/test/tiny.sh
 }
 
 names() # in the order in which they are begun: long ones first

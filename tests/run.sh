@@ -30,7 +30,7 @@ CC=${CC:-cc} CFLAGS=${CFLAGS:--O2}
 WARN="-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Werror -Wno-pass-failed"
 TRANSFORMER=${TRANSFORMER:-$PWD/transformer}
 export CC CFLAGS TRANSFORMER
-. tests/checks.sh
+. tests/lib/checks.sh
 work=$PWD/build/tests
 
 # jobs GROUP or JOB...: the jobs that are meant, those that take long first

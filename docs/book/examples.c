@@ -10,7 +10,7 @@
 // An example also checks what it claims. If a claim is false, it says so, and
 // the exit status is 1. All of them calculate in double.
 
-#include "../../tests/test.h"
+#include "../../tests/lib/test.h"
 
 // ## Printing
 
@@ -723,7 +723,7 @@ void example_norm_gradient(void) {
 
 // The small model of the tests, from here on: B = 2 sentences, S = 5, T = 4,
 // D = 12, H = 3, F = 7, and a padded batch.
-#include "../../tests/model.h"
+#include "../../tests/lib/model.h"
 
 // The size of a typical element.
 double root_mean_square(Mat m) {

@@ -42,7 +42,7 @@ PARTS = 4  # of a training, whose mean losses are shown
 def copy(name, text):
     """A folder of its own for transformer.c with this text."""
     folder = BUILD / name
-    for file in ("tests/test.h", "tests/claims.h", "tests/model.h",
+    for file in ("tests/lib/test.h", "tests/lib/claims.h", "tests/lib/model.h",
                  "docs/book/examples.c"):
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / file, folder / file)

@@ -1,0 +1,57 @@
+#!/bin/sh
+# Every beginning of transformer.c, up to the end of any chapter, is a C program
+# that compiles without a warning: nothing is used before it is said what it
+# does. And flags that would break the arithmetic are refused.
+#
+# shellcheck disable=SC2086
+
+CC=${CC:-cc}
+. tests/lib/checks.sh
+rm -rf build/chapters
+mkdir -p build/chapters
+
+awk -v folder=build/chapters '
+    /^\/\/@ chapter / && seen++ { write() }
+    { text = text $0 "\n" }
+    END { write() }
+    function write() {
+        name = sprintf("%s/%02d.c", folder, count++)
+        printf "%s", text > name
+        close(name)
+    }' transformer.c
+
+for file in build/chapters/*.c; do
+    check "the text up to chapter $(basename "$file" .c) compiles" \
+        $CC -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Werror -fsyntax-only \
+        -c "$file" -o build/chapters/prefix.o
+done
+
+# refused FLAG: the compiler stops with the reason
+refused()
+{
+    ! $CC -std=c11 "$1" -c transformer.c -o build/chapters/fast.o \
+        2> build/chapters/fast && grep -q 'build without' build/chapters/fast
+}
+
+for flag in -ffast-math -ffinite-math-only -Ofast; do
+    check "with $flag it is not built, and says why" refused $flag
+done
+
+# safe FLAG: it is not built; or it is not run, which the program says itself,
+# where the compiler does not tell it its flags; or it computes what it should
+safe()
+{
+    refused "$1" && return
+    folder=build/chapters
+    rm -f $folder/unsafe*
+    $CC -std=c11 -O1 "$1" transformer.c -o $folder/unsafe -lm || return
+    $folder/unsafe train data/reverse.valid.tsv --steps 1 --log $folder/unsafe.csv \
+        --model $folder/unsafe.safetensors 2> $folder/fast
+    grep 'computes wrongly' $folder/fast || grep "^1,train,3.55" $folder/unsafe.csv
+}
+
+for flag in -fassociative-math -funsafe-math-optimizations; do
+    check "with $flag it is not built, or not run, or computes as it should" safe $flag
+done
+
+totals

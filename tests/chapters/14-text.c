@@ -1,0 +1,1020 @@
+// Chapter 14: UTF-8, tokens, vocabularies, byte pairs, files of pairs,
+// translations as words.
+
+#include "../lib/test.h"
+#include "../lib/fails.h"
+
+#define FILE_NAME SCRATCH "14-text.tsv"
+#define BOM "\xef\xbb\xbf" // the byte order mark
+
+const Tokenizer words = {WORDS, 0}, lower_words = {WORDS, 1};
+const Tokenizer characters_one_by_one = {CHARACTERS, 0};
+
+// ## UTF-8
+
+// Writes c in n bytes, whether it needs them or not.
+void write_utf8(char to[5], unsigned c, int n) {
+    const unsigned first[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    memset(to, 0, 5);
+    for (int i = n - 1; i > 0; i--, c >>= 6)
+        to[i] = (char)(0x80 | (c & 0x3f));
+    to[0] = (char)(first[n] | c);
+}
+
+// Of all numbers from `from` up to `to`, written in n bytes: how many are a
+// character of so many bytes, or none (0).
+int of_length(int length, unsigned from, unsigned to, int n) {
+    char text[5];
+    int count = 0;
+    for (unsigned c = from; c <= to; c++) {
+        write_utf8(text, c, n);
+        count += utf8_length(text) == length
+              && valid_utf8(text) == (length > 0);
+    }
+    return count;
+}
+
+int taken(unsigned from, unsigned to, int n) {
+    return of_length(n, from, to, n);
+}
+
+int refused(unsigned from, unsigned to, int n) {
+    return of_length(0, from, to, n);
+}
+
+// Of all characters of n bytes: how many are refused when their last byte is
+// missing, at the end of the text and before a letter.
+int refused_when_cut(unsigned from, unsigned to, int n) {
+    char text[5];
+    int count = 0;
+    for (unsigned c = from; c <= to; c++) {
+        write_utf8(text, c, n);
+        bool good = true;
+        for (int cut = n - 1; cut > 0; cut--) {
+            text[cut] = '\0';
+            good = good && utf8_length(text) == 0;
+            text[cut] = 'a';
+            good = good && utf8_length(text) == 0;
+        }
+        count += good;
+    }
+    return count;
+}
+
+void test_utf8(void) {
+    CLAIM(taken(0, 0x7f, 1) == 0x80, "every character of one byte is valid");
+    CLAIM(taken(0x80, 0x7ff, 2) == 0x780, "every character of two bytes");
+    CLAIM(taken(0x800, 0xd7ff, 3) == 0xd000
+          && taken(0xe000, 0xffff, 3) == 0x2000,
+          "every character of three bytes");
+    CLAIM(taken(0x10000, 0x10ffff, 4) == 0x100000,
+          "every character of four bytes, up to U+10FFFF");
+    CLAIM(refused(0xd800, 0xdfff, 3) == 0x800, "surrogates are not valid");
+    CLAIM(refused(0x110000, 0x1fffff, 4) == 0xf0000,
+          "nor is anything beyond U+10FFFF");
+    CLAIM(refused(0, 0x7f, 2) == 0x80 && refused(0, 0x7ff, 3) == 0x800
+          && refused(0, 0xffff, 4) == 0x10000,
+          "nor a character in more bytes than it needs");
+    CLAIM(refused_when_cut(0x80, 0x7ff, 2) == 0x780
+          && refused_when_cut(0x800, 0xd7ff, 3) == 0xd000
+          && refused_when_cut(0x10000, 0x10ffff, 4) == 0x100000,
+          "nor one that lacks its last bytes");
+    int lone = 0;
+    for (int c = 0x80; c <= 0xff; c++)
+        lone += !utf8_length((char[]){(char)c, 0}) && (c < 0xf8
+             || !utf8_length((char[]){(char)c, -128, -128, -128, -128, 0}));
+    CLAIM(lone == 0x80, "nor a byte that begins nothing");
+    CLAIM(valid_utf8("") && valid_utf8("a é € 😀") && !valid_utf8("a é \xff"),
+          "a text is valid if all its characters are");
+}
+
+bool lowers_to(const char *text, const char *expected) {
+    char copied_text[100];
+    snprintf(copied_text, sizeof copied_text, "%s", text);
+    lower_case(copied_text);
+    return !strcmp(copied_text, expected);
+}
+
+void test_lower_case(void) {
+    CLAIM(lowers_to("THE Red cAR, 42 [Z] @`{", "the red car, 42 [z] @`{"),
+          "A to Z become small, nothing else of ASCII changes");
+    CLAIM(lowers_to("ÀÉÇÖÞ ŒŸŽŁ ĀĶĹŇŊŶŹ", "àéçöþ œÿžł āķĺňŋŷź"),
+          "so do Latin letters of two bytes");
+    CLAIM(lowers_to("İ", "İ"), "İ stays: its small form has one byte");
+    CLAIM(lowers_to("ΑΣΩ", "ασω"), "Greek ones");
+    CLAIM(lowers_to("ЖАЯ ЁЀЏ", "жая ёѐџ"), "and Cyrillic ones");
+    const char *stay = "àéœÿžłńŋ ß×÷ ıĸŉſ ασςω жёџ";
+    CLAIM(lowers_to(stay, stay), "small letters stay, and so does ×");
+    CLAIM(lowers_to("ƠƯ Ệ Đ Қ Ұ Ɓ Ə Ա ẞ", "ơư ệ đ қ ұ ɓ ə ա ẞ"),
+          "those of Vietnamese, Kazakh, Hausa, Azerbaijani and Armenian; ẞ stays");
+    CLAIM(lowers_to("€ Ａ 😀 𝐀", "€ Ａ 😀 𝐀"), "other characters stay");
+}
+
+// What Unicode 14 says: all capitals below U+2000 whose small letter is one
+// character and has as many bytes. From the first to the last, so many apart, and
+// so far from the small letter. Made with Python's str.lower.
+const int unicode[][4] = {
+    {0x41, 0x5a, 1, 32}, {0xc0, 0xd6, 1, 32}, {0xd8, 0xde, 1, 32}, {0x100, 0x12e, 2, 1},
+    {0x132, 0x136, 2, 1}, {0x139, 0x147, 2, 1}, {0x14a, 0x176, 2, 1},
+    {0x178, 0x178, 1, -121}, {0x179, 0x17d, 2, 1}, {0x181, 0x181, 1, 210},
+    {0x182, 0x184, 2, 1}, {0x186, 0x186, 1, 206}, {0x187, 0x187, 1, 1},
+    {0x189, 0x18a, 1, 205}, {0x18b, 0x18b, 1, 1}, {0x18e, 0x18e, 1, 79},
+    {0x18f, 0x18f, 1, 202}, {0x190, 0x190, 1, 203}, {0x191, 0x191, 1, 1},
+    {0x193, 0x193, 1, 205}, {0x194, 0x194, 1, 207}, {0x196, 0x196, 1, 211},
+    {0x197, 0x197, 1, 209}, {0x198, 0x198, 1, 1}, {0x19c, 0x19c, 1, 211},
+    {0x19d, 0x19d, 1, 213}, {0x19f, 0x19f, 1, 214}, {0x1a0, 0x1a4, 2, 1},
+    {0x1a6, 0x1a6, 1, 218}, {0x1a7, 0x1a7, 1, 1}, {0x1a9, 0x1a9, 1, 218},
+    {0x1ac, 0x1ac, 1, 1}, {0x1ae, 0x1ae, 1, 218}, {0x1af, 0x1af, 1, 1},
+    {0x1b1, 0x1b2, 1, 217}, {0x1b3, 0x1b5, 2, 1}, {0x1b7, 0x1b7, 1, 219},
+    {0x1b8, 0x1b8, 1, 1}, {0x1bc, 0x1bc, 1, 1}, {0x1c4, 0x1c4, 1, 2},
+    {0x1c5, 0x1c5, 1, 1}, {0x1c7, 0x1c7, 1, 2}, {0x1c8, 0x1c8, 1, 1},
+    {0x1ca, 0x1ca, 1, 2}, {0x1cb, 0x1db, 2, 1}, {0x1de, 0x1ee, 2, 1},
+    {0x1f1, 0x1f1, 1, 2}, {0x1f2, 0x1f4, 2, 1}, {0x1f6, 0x1f6, 1, -97},
+    {0x1f7, 0x1f7, 1, -56}, {0x1f8, 0x21e, 2, 1}, {0x220, 0x220, 1, -130},
+    {0x222, 0x232, 2, 1}, {0x23b, 0x23b, 1, 1}, {0x23d, 0x23d, 1, -163},
+    {0x241, 0x241, 1, 1}, {0x243, 0x243, 1, -195}, {0x244, 0x244, 1, 69},
+    {0x245, 0x245, 1, 71}, {0x246, 0x24e, 2, 1}, {0x370, 0x372, 2, 1},
+    {0x376, 0x376, 1, 1}, {0x37f, 0x37f, 1, 116}, {0x386, 0x386, 1, 38},
+    {0x388, 0x38a, 1, 37}, {0x38c, 0x38c, 1, 64}, {0x38e, 0x38f, 1, 63},
+    {0x391, 0x3a1, 1, 32}, {0x3a3, 0x3ab, 1, 32}, {0x3cf, 0x3cf, 1, 8},
+    {0x3d8, 0x3ee, 2, 1}, {0x3f4, 0x3f4, 1, -60}, {0x3f7, 0x3f7, 1, 1},
+    {0x3f9, 0x3f9, 1, -7}, {0x3fa, 0x3fa, 1, 1}, {0x3fd, 0x3ff, 1, -130},
+    {0x400, 0x40f, 1, 80}, {0x410, 0x42f, 1, 32}, {0x460, 0x480, 2, 1},
+    {0x48a, 0x4be, 2, 1}, {0x4c0, 0x4c0, 1, 15}, {0x4c1, 0x4cd, 2, 1},
+    {0x4d0, 0x52e, 2, 1}, {0x531, 0x556, 1, 48}, {0x10a0, 0x10c5, 1, 7264},
+    {0x10c7, 0x10c7, 1, 7264}, {0x10cd, 0x10cd, 1, 7264}, {0x13a0, 0x13ef, 1, 38864},
+    {0x13f0, 0x13f5, 1, 8}, {0x1c90, 0x1cba, 1, -3008}, {0x1cbd, 0x1cbf, 1, -3008},
+    {0x1e00, 0x1e94, 2, 1}, {0x1ea0, 0x1efe, 2, 1}, {0x1f08, 0x1f0f, 1, -8},
+    {0x1f18, 0x1f1d, 1, -8}, {0x1f28, 0x1f2f, 1, -8}, {0x1f38, 0x1f3f, 1, -8},
+    {0x1f48, 0x1f4d, 1, -8}, {0x1f59, 0x1f5f, 2, -8}, {0x1f68, 0x1f6f, 1, -8},
+    {0x1f88, 0x1f8f, 1, -8}, {0x1f98, 0x1f9f, 1, -8}, {0x1fa8, 0x1faf, 1, -8},
+    {0x1fb8, 0x1fb9, 1, -8}, {0x1fba, 0x1fbb, 1, -74}, {0x1fbc, 0x1fbc, 1, -9},
+    {0x1fc8, 0x1fcb, 1, -86}, {0x1fcc, 0x1fcc, 1, -9}, {0x1fd8, 0x1fd9, 1, -8},
+    {0x1fda, 0x1fdb, 1, -100}, {0x1fe8, 0x1fe9, 1, -8}, {0x1fea, 0x1feb, 1, -112},
+    {0x1fec, 0x1fec, 1, -7}, {0x1ff8, 0x1ff9, 1, -128}, {0x1ffa, 0x1ffb, 1, -126},
+    {0x1ffc, 0x1ffc, 1, -9},
+};
+
+int unicode_small(int c) {
+    for (size_t k = 0; k < sizeof unicode / sizeof *unicode; k++) {
+        const int *r = unicode[k];
+        if (c >= r[0] && c <= r[1] && (c - r[0]) % r[2] == 0)
+            return c + r[3];
+    }
+    return c;
+}
+
+void test_all_of_unicode(void) {
+    int wrong = 0, changed = 0, left = 0;
+    for (int c = 1; c <= 0x10ffff; c++) {
+        char text[7], before[5];
+        int n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+        write_utf8(before, (unsigned)c, n);
+        snprintf(text, sizeof text, "%sA", before);
+        if (!valid_utf8(text))
+            continue;
+        lower_case(text);
+        int small = utf8_number(text);
+        wrong += (small != c && small != unicode_small(c))
+              || utf8_length(text) != n || strcmp(text + n, "a");
+        changed += small != c;
+        left += small == c && unicode_small(c) != c;
+    }
+    CLAIM(wrong == 0 && changed == 519, "%d letters become small, each the one "
+          "that Unicode says", changed);
+    CLAIM(left == 338, "%d capitals that are now rare, or of other "
+          "scripts, stay", left);
+}
+
+// ## Tokens
+
+void test_spaces(void) {
+    char text[5];
+    int spaces = 0, others = 0;
+    for (unsigned c = 1; c <= 0xa0; c++) {
+        write_utf8(text, c, c < 0x80 ? 1 : 2);
+        *(c <= ' ' || c >= 0x7f ? &spaces : &others) += is_space(text);
+    }
+    CLAIM(spaces == 66, "the blank, all control characters and the no-break "
+          "space of two bytes are white space");
+    CLAIM(is_space("\xe2\x80\xaf!"), "and so is that of three bytes");
+    CLAIM(is_space("\xe3\x80\x80!"), "and the blank of Chinese and Japanese");
+    int typeset = 0;
+    for (unsigned c = 0xa1; c <= 0x10ffff; c++) {
+        write_utf8(text, c, c < 0x800 ? 2 : c < 0x10000 ? 3 : 4);
+        bool of_typesetting = (c >= 0x2000 && c <= 0x200a) || c == 0x2028
+                           || c == 0x2029;
+        typeset += is_space(text) && of_typesetting;
+        others += is_space(text) && !of_typesetting && c != 0x202f
+               && c != 0x3000;
+    }
+    CLAIM(typeset == 13, "and the eleven blanks of typesetting, and the ends of "
+          "lines and paragraphs that Unicode has");
+    CLAIM(others == 0 && !is_space("") && !is_space("a ")
+          && !is_space("\xe2\x80"), "nothing else is white space");
+    CLAIM(*skip_spaces(" \xc2\xa0\t\xe2\x80\xaf\xe3\x80\x80\xc2\x80"
+                       "a ") == 'a'
+          && *skip_spaces(" ") == '\0', "white space is skipped whole");
+}
+
+// What a terminal is shown of a text.
+bool shows(const char *text, const char *expected) {
+    char shown[104];
+    snprintf(shown, sizeof shown, "%s", text);
+    return printable(shown) == shown && !strcmp(shown, expected);
+}
+
+void test_printable(void) {
+    char all[104] = "", *end = all; // write_utf8 clears five bytes
+    for (int c = 1; c <= 0x9f; c = c == 0x1f ? 0x7f : c + 1) {
+        write_utf8(end, (unsigned)c, c < 0x80 ? 1 : 2);
+        end += strlen(end);
+    }
+    char expected[97] = "";
+    memset(expected, '?', 32 + 2 * 32);
+    CLAIM(shows(all, expected), "each of the 64 control characters is shown "
+          "as question marks, one for each byte");
+    const char *stay = "~ é ¿ \xc2\xa0 à 猫 😀";
+    CLAIM(shows(stay, stay) && shows("", ""), "all other characters stay");
+    CLAIM(shows("a\xc2", "a\xc2") && shows("\xc2\x1b\xff", "\xc2?\xff"),
+          "as do bytes that are not UTF-8, to the last one");
+    CLAIM_FAILS("a message shows no control characters",
+                "transformer: cannot open x?[31m??31my?: ",
+                read_pairs("x\x1b[31m\xc2\x9b" "31my\x7f", words));
+}
+
+// Whether these are the tokens of a text, each in angle brackets.
+bool cuts_into(const char *text, Tokenizer tokenizer, const char *expected) {
+    char joined[400] = "", *end = joined;
+    const char *token;
+    for (int n; (token = next_token(&text, tokenizer, &n)) != NULL;)
+        end += sprintf(end, "‹%.*s›", n, token);
+    return !strcmp(joined, expected);
+}
+
+void test_words(void) {
+    CLAIM(cuts_into("  The red\tcar ", words, "‹The›‹red›‹car›"),
+          "words end at white space");
+    CLAIM(cuts_into("a.b,c!d?e;f:g\"h(i)j", words,
+                    "‹a›‹.›‹b›‹,›‹c›‹!›‹d›‹?›‹e›‹;›‹f›‹:›‹g›"
+                    "‹\"›‹h›‹(›‹i›‹)›‹j›"),
+          "each punctuation character is a token by itself");
+    CLAIM(cuts_into("Wait...", words, "‹Wait›‹.›‹.›‹.›"), "also in a row");
+    CLAIM(cuts_into("¿Qué? ¡Sí! «oui» “yes” Mais… 我、你。", words,
+                    "‹¿›‹Qué›‹?›‹¡›‹Sí›‹!›‹«›‹oui›‹»›‹“›‹yes›‹”›‹Mais›‹…›"
+                    "‹我›‹、›‹你›‹。›"),
+          "so are marks of Spanish, French, English, Chinese and Japanese");
+    CLAIM(cuts_into("don't l'eau aujourd’hui well-known 'tis -", words,
+                    "‹don't›‹l'eau›‹aujourd’hui›‹well-known›‹'tis›‹-›"),
+          "apostrophes and hyphens stay in their words");
+    CLAIM(cuts_into("Où\xc2\xa0?\xe2\x80\xafIci\xe2\x80\xaf!", words,
+                    "‹Où›‹?›‹Ici›‹!›"),
+          "no-break spaces are spaces");
+    CLAIM(cuts_into("\xe6\x98\xaf\xe3\x80\x80\xe7\x8c\xab", words,
+                    "‹是›‹猫›"),
+          "and so is the wide one");
+    CLAIM(cuts_into("a\x7f" "b\xc2\x9b[1m", words, "‹a›‹b›‹[1m›"),
+          "a vocabulary has no control characters");
+    CLAIM(cuts_into("", words, "") && cuts_into(" \xc2\xa0\t", words, ""),
+          "there is no token in an empty text or in white space");
+}
+
+void test_characters(void) {
+    CLAIM(cuts_into("né, 😀!", characters_one_by_one, "‹n›‹é›‹,›‹ ›‹😀›‹!›"),
+          "in character mode each character is a token");
+    CLAIM(cuts_into(" a\t\xc2\xa0" "b\xe2\x80\xaf", characters_one_by_one,
+                    "‹ ›‹a›‹ ›‹ ›‹b›‹ ›"),
+          "and each white space is a token that is a blank");
+    CLAIM(cuts_into("", characters_one_by_one, ""),
+          "an empty text has no characters");
+}
+
+// ## Vocabularies
+
+int id_of(const Vocab *v, const char *word) {
+    return token_id(v, word, (int)strlen(word));
+}
+
+void test_vocab(void) {
+    char first[] = "b a b", second[] = "c, a";
+    char *text[] = {first, second};
+    Vocab v = vocab_build(text, 2, words, 1);
+    CLAIM(v.count == 8 && !strcmp(v.token[PAD], "<pad>")
+          && !strcmp(v.token[START], "<start>") && !strcmp(v.token[END], "<end>")
+          && !strcmp(v.token[UNKNOWN], "<unknown>"),
+          "a vocabulary begins with the four special tokens");
+    CLAIM(id_of(&v, ",") == 4 && id_of(&v, "a") == 5 && id_of(&v, "b") == 6
+          && id_of(&v, "c") == 7, "then come words in order of their bytes");
+    CLAIM(id_of(&v, "d") == UNKNOWN && id_of(&v, "") == UNKNOWN
+          && id_of(&v, "ab") == UNKNOWN, "a word it does not have is unknown");
+    CLAIM(token_id(&v, "abc", 1) == 5, "a word need not end with a zero byte");
+    vocab_free(&v);
+    v = vocab_build(text, 2, words, 2);
+    CLAIM(v.count == 6 && id_of(&v, "a") == 4 && id_of(&v, "b") == 5
+          && id_of(&v, "c") == UNKNOWN, "min_count leaves out rare words");
+    vocab_free(&v);
+    v = vocab_build(text, 2, words, 3);
+    CLAIM(v.count == FIRST_TOKEN, "if all are rare, only the special ones stay");
+    vocab_free(&v);
+    v = vocab_build(NULL, 0, words, 1);
+    CLAIM(v.count == FIRST_TOKEN, "so it is if there is no text");
+    vocab_free(&v);
+}
+
+void test_special(void) {
+    char text[] = "<end> a";
+    Vocab v = vocab_build((char *[]){text}, 1, words, 1);
+    CLAIM(id_of(&v, "<pad>") == UNKNOWN && id_of(&v, "<unknown>") == UNKNOWN,
+          "text that looks like a special token is unknown");
+    CLAIM(id_of(&v, "<end>") == 4 && !strcmp(v.token[4], "<end>"),
+          "or a word like any other, with a number of its own");
+    Sentence s = tokenize("<end> <start> a", &v, words);
+    CLAIM(s.length == 4 && s.id[0] == 4 && s.id[1] == UNKNOWN && s.id[2] == 5
+          && s.id[3] == END, "it does not end a sentence");
+    free(s.id);
+    vocab_free(&v);
+}
+
+void test_large_vocab(void) {
+    enum { MANY = 10000, EACH = 8 };
+    char *text = allocate(MANY * EACH + 1, 1), word[32];
+    for (int i = 0; i < MANY; i++) // in an order that is far from theirs
+        sprintf(text + i * EACH, "w%06d ", i * 7919 % MANY * 2);
+    Vocab v = vocab_build(&text, 1, words, 1);
+    int found = 0, absent = 0;
+    for (int i = 0; i < MANY; i++) {
+        int length = sprintf(word, "w%06d", i * 2), id = FIRST_TOKEN + i;
+        found += token_id(&v, word, length) == id && !strcmp(v.token[id], word);
+        length = sprintf(word, "w%06d", i * 2 + 1);
+        absent += token_id(&v, word, length) == UNKNOWN
+               && token_id(&v, word, length - 1) == UNKNOWN;
+    }
+    CLAIM(v.count == FIRST_TOKEN + MANY && found == MANY,
+          "10,000 words are found again, each by its number");
+    CLAIM(absent == MANY, "and 10,000 others between them are not");
+    vocab_free(&v);
+    free(text);
+}
+
+void test_order(void) {
+    char text[] = "b é a B aé ab 日本 a 😀 aa b";
+    const char *sorted[] = {"B", "a", "aa", "ab", "aé", "b", "é", "日本", "😀"};
+    Vocab v = vocab_build((char *[]){text}, 1, words, 1);
+    int right = 0;
+    for (int i = 0; i < 9; i++)
+        right += id_of(&v, sorted[i]) == FIRST_TOKEN + i;
+    CLAIM(right == 9 && v.count == FIRST_TOKEN + 9, "a word stands before its "
+          "longer kin, letters with accents behind all others");
+    vocab_free(&v);
+}
+
+// ## Sentences
+
+bool comes_back(const char *text, const Vocab *v, Tokenizer tokenizer,
+                const char *expected) {
+    Sentence s = tokenize(text, v, tokenizer);
+    char *back = detokenize(s.id, s.length, v, tokenizer);
+    bool same = !strcmp(back, expected) && s.id[s.length - 1] == END;
+    free(back);
+    free(s.id);
+    return same;
+}
+
+void test_sentences(void) {
+    char text[] = "où est l'eau ? (là) a é";
+    Vocab v = vocab_build((char *[]){text}, 1, words, 1);
+    CLAIM(comes_back(" où  est l'eau? ", &v, words, "où est l'eau ?"),
+          "words come back from their numbers, joined by single spaces");
+    CLAIM(comes_back("où est Paul", &v, words, "où est <unknown>"),
+          "an unknown word comes back as <unknown>");
+    CLAIM(comes_back("", &v, words, ""), "an empty text is END alone");
+    const int id[] = {id_of(&v, "où"), id_of(&v, "est"), END, 4, PAD};
+    char *ended = detokenize(id, 5, &v, words);
+    char *open = detokenize(id, 2, &v, words);
+    char *nothing = detokenize(id, 0, &v, words);
+    CLAIM(!strcmp(ended, "où est"), "what stands behind END is not shown");
+    CLAIM(!strcmp(open, "où est") && !strcmp(nothing, ""),
+          "a sentence may lack its END");
+    free(ended);
+    free(open);
+    free(nothing);
+    vocab_free(&v);
+    v = vocab_build((char *[]){text}, 1, characters_one_by_one, 1);
+    CLAIM(comes_back("l'eau  (là)", &v, characters_one_by_one, "l'eau  (là)"),
+          "characters come back as they were");
+    vocab_free(&v);
+}
+
+// ## Byte pairs
+
+const Tokenizer byte_pairs = {BYTE_PAIRS, 0};
+
+// Whether a text is spelled with these pieces, each in angle brackets.
+bool spells(const Vocab *v, const char *text, const char *expected) {
+    char joined[400] = "", *end = joined;
+    Sentence s = tokenize(text, v, byte_pairs);
+    for (int i = 0; i < s.length - 1; i++)
+        end += sprintf(end, "‹%s›", v->token[s.id[i]]);
+    free(s.id);
+    return !strcmp(joined, expected);
+}
+
+// Behind the characters stand the pieces: the number of the first.
+int first_piece(const Vocab *v) {
+    int id = FIRST_TOKEN;
+    while (id < v->count && !v->token[id][utf8_length(v->token[id])])
+        id++;
+    return id;
+}
+
+int pieces_in(const Vocab *v) {
+    return v->count - first_piece(v);
+}
+
+// Whether merge number i made the piece of these two.
+bool merges(const Vocab *v, int i, const char *left, const char *right) {
+    if (i >= pieces_in(v))
+        return false;
+    const char *both = v->token[first_piece(v) + i];
+    size_t length = strlen(left);
+    return !strncmp(both, left, length) && !strcmp(both + length, right);
+}
+
+// The number of the token with this text, wherever in the vocabulary it is.
+int number_of(const Vocab *v, const char *token) {
+    int id = FIRST_TOKEN;
+    while (id < v->count && strcmp(v->token[id], token))
+        id++;
+    return id;
+}
+
+void test_byte_pairs(void) {
+    char text[] = "cat cats eat eats cat";
+    const char *token[] = {" ", "a", "c", "e", "s", "t",
+                           "at", " c", " cat", " e", " eat"};
+    Vocab v = learn_merges((char *[]){text}, 1, 1000);
+    CLAIM(pieces_in(&v) == 5 && merges(&v, 0, "a", "t")
+          && merges(&v, 1, " ", "c") && merges(&v, 2, " c", "at")
+          && merges(&v, 3, " ", "e") && merges(&v, 4, " e", "at"),
+          "the merges of the example, and it stops where no pair occurs twice");
+    int right = 0;
+    for (int i = 0; i < 11; i++)
+        right += number_of(&v, token[i]) == FIRST_TOKEN + i;
+    CLAIM(right == 11 && v.count == FIRST_TOKEN + 11
+          && first_piece(&v) == FIRST_TOKEN + 6,
+          "its vocabulary: the characters in the order of their bytes, then a "
+          "piece for each merge, as they were learned");
+    CLAIM(id_of(&v, "c") == FIRST_TOKEN + 2
+          && id_of(&v, " cat") == FIRST_TOKEN + 8 && id_of(&v, "ca") == UNKNOWN,
+          "characters and pieces are found by their text");
+    CLAIM(spells(&v, "cats eat", "‹ cat›‹s›‹ eat›"),
+          "the words of the example as learning left them");
+    CLAIM(spells(&v, "seats", "‹ ›‹s›‹e›‹at›‹s›"),
+          "a new word is spelled with pieces");
+    CLAIM(spells(&v, "beat catß", "‹ ›‹<unknown>›‹e›‹at›‹ cat›‹<unknown>›"),
+          "only a character that is new is unknown");
+    CLAIM(comes_back("beat", &v, byte_pairs, "<unknown>eat")
+          && comes_back("a cats  seat", &v, byte_pairs, "a cats seat"),
+          "words come back with single blanks between them");
+    CLAIM(comes_back("", &v, byte_pairs, "")
+          && comes_back(" \t", &v, byte_pairs, ""), "and no word as nothing");
+    const int odd[] = {number_of(&v, "at"), number_of(&v, " "),
+                       number_of(&v, " cat"), END};
+    char *back = detokenize(odd, 4, &v, byte_pairs);
+    CLAIM(!strcmp(back, "at  cat"), "pieces that no text gives are put side by "
+          "side, too");
+    free(back);
+    vocab_free(&v);
+}
+
+void test_stops(void) {
+    char text[] = "cat cats eat eats cat", single[] = "abc d";
+    Vocab v = learn_merges((char *[]){text}, 1, 2);
+    CLAIM(pieces_in(&v) == 2 && merges(&v, 1, " ", "c")
+          && spells(&v, "cats", "‹ c›‹at›‹s›"),
+          "it learns no more merges than it was asked for");
+    vocab_free(&v);
+    v = learn_merges((char *[]){text}, 1, 0);
+    CLAIM(pieces_in(&v) == 0 && v.count == FIRST_TOKEN + 6
+          && spells(&v, "cats", "‹ ›‹c›‹a›‹t›‹s›"),
+          "without merges there are characters and blanks");
+    vocab_free(&v);
+    v = learn_merges((char *[]){single}, 1, 1000);
+    CLAIM(pieces_in(&v) == 0 && v.count == FIRST_TOKEN + 5,
+          "a pair that occurs once is not joined");
+    vocab_free(&v);
+    v = learn_merges(NULL, 0, 1000);
+    CLAIM(pieces_in(&v) == 0 && spells(&v, "a", "‹ ›‹<unknown>›"),
+          "no text has no pieces");
+    vocab_free(&v);
+}
+
+// Appends a random word: characters from the first few of the list.
+char *random_word(char *end, int different) {
+    const char *letter[] = {"a", "b", "é", "c", "日", "d", "'", "😀", "-", "e"};
+    int length = 1 + (int)(uniform(&test_state) * 9);
+    for (int i = 0; i < length; i++)
+        end += sprintf(end, "%s",
+                       letter[(int)(uniform(&test_state) * different)]);
+    return end;
+}
+
+// A random text of words and punctuation; the caller frees it.
+char *random_text(int words_in_it, int different) {
+    const char *between[] = {" ", "  ", ", ", ".", " (", ") ", "\xc2\xa0?"};
+    char *text = allocate((size_t)words_in_it * 64, 1), *end = text;
+    for (int i = 0; i < words_in_it; i++) {
+        int which = (int)(uniform(&test_state) * 14);
+        end += sprintf(end, "%s", between[which < 7 ? which : 0]);
+        end = random_word(end, different);
+    }
+    return text;
+}
+
+// A learner that is as plain as can be. The text is one string, in which a
+// byte of 1, here |, stands before and behind each piece, and a line end behind
+// each word: "| |c|a|t|". All pairs are counted anew for each merge.
+
+enum { PLAIN_ROOM = 8000 };
+
+void plain_read(char *plain, const char *text) {
+    const char *token;
+    for (int n; (token = next_token(&text, words, &n)) != NULL;) {
+        plain += sprintf(plain, "\1 \1");
+        for (int i = 0, bytes; i < n; i += bytes) {
+            bytes = utf8_length(token + i);
+            plain += sprintf(plain, "%.*s\1", bytes, token + i);
+        }
+        plain += sprintf(plain, "\n");
+    }
+}
+
+// The most frequent pair, as "|left|right|", of equal ones the first in order;
+// returns how often it occurs.
+int plain_choose(const char *plain, char chosen[128]) {
+    int most = 0;
+    for (const char *c = plain; *c; c++) {
+        char pair[128];
+        int length = 0, count = 0;
+        sscanf(c, "\1%*[^\1\n]\1%*[^\1\n]\1%n", &length);
+        if (!length)
+            continue;
+        snprintf(pair, sizeof pair, "%.*s", length, c);
+        for (const char *p = plain; (p = strstr(p, pair)) != NULL; p++)
+            count++;
+        if (count > most || (count == most && strcmp(pair, chosen) < 0)) {
+            strcpy(chosen, pair);
+            most = count;
+        }
+    }
+    return most;
+}
+
+// Joins a pair wherever it is: the | between its pieces goes.
+void plain_join(char *plain, const char *pair) {
+    size_t length = strlen(pair), middle = 1 + strcspn(pair + 1, "\1");
+    while ((plain = strstr(plain, pair)) != NULL) {
+        memmove(plain + middle, plain + middle + 1, strlen(plain + middle));
+        plain += length - 2; // the last |
+    }
+}
+
+// Whether a text is spelled with the pieces that the plain learner left.
+bool plain_leaves(const char *plain, const char *text, const Vocab *v) {
+    Sentence s = tokenize(text, v, byte_pairs);
+    char spelled[PLAIN_ROOM] = "\1", *end = spelled + 1;
+    for (int i = 0; i < s.length - 1; i++) {
+        const char *piece = v->token[s.id[i]];
+        if (*piece == ' ' && i)
+            end += sprintf(end, "\n\1");
+        end += sprintf(end, "%s\1", piece);
+    }
+    sprintf(end, "\n");
+    free(s.id);
+    return !strcmp(plain, spelled);
+}
+
+void test_plain_learner(void) {
+    enum { ROUNDS = 60 };
+    static char plain[PLAIN_ROOM], pair[128];
+    char overlap[][60] = {"a aa aaa aaaa aaaaa aaaaaa aaaaaaa aaaaaaaa aaaa aaa",
+                          "abab ababa babab aabbaabb abababab bababa abab aabb"};
+    int same = 0, split = 0, learned = 0, again = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        bool given = round < 2;
+        char *text = given ? overlap[round]
+                           : random_text(40, 1 + round % 10);
+        Vocab v = learn_merges(&text, 1, 1000);
+        Vocab letters = learn_merges(&text, 1, 0);
+        plain_read(plain, text);
+        bool good = true;
+        int n = 0;
+        for (; plain_choose(plain, pair) >= 2; n++) {
+            char left[64], right[64];
+            sscanf(pair, "\1%63[^\1]\1%63[^\1]", left, right);
+            good = good && merges(&v, n, left, right);
+            plain_join(plain, pair);
+        }
+        same += good && n == pieces_in(&v);
+        split += plain_leaves(plain, text, &v);
+        learned += n;
+        for (int i = FIRST_TOKEN; i < v.count; i++)
+            again += number_of(&v, v.token[i]) != i
+                  || id_of(&v, v.token[i]) != i;
+        again += v.count != letters.count + n
+              || first_piece(&v) != letters.count;
+        vocab_free(&letters);
+        vocab_free(&v);
+        free(given ? NULL : text);
+    }
+    CLAIM(same == ROUNDS, "%d merges of %d texts are those that "
+          "counting anew gives", learned, ROUNDS);
+    CLAIM(split == ROUNDS, "words are split as learning left them");
+    CLAIM(again == 0, "each merge makes a new piece, which is found by its "
+          "text");
+}
+
+bool same_vocabulary(const Vocab *a, const Vocab *b) {
+    bool same = a->count == b->count;
+    for (int i = 0; same && i < a->count; i++)
+        same = !strcmp(a->token[i], b->token[i]);
+    return same;
+}
+
+// Words of a text in another order, which must not matter.
+void test_order_of_words(void) {
+    char first[] = "deed feed, deeds", second[] = "feeds reed. deed";
+    Vocab v = learn_merges((char *[]){first, second}, 2, 1000);
+    Vocab other = learn_merges((char *[]){second, first}, 2, 1000);
+    CLAIM(pieces_in(&v) > 3 && same_vocabulary(&v, &other),
+          "the order of the sentences does not matter");
+    vocab_free(&v);
+    vocab_free(&other);
+}
+
+// Spells a text without blanks as was learned: piece by piece, in their order,
+// each joined wherever two neighbors make it -> how many are left
+int spell_in_order(int *id, const char *text, const Vocab *v) {
+    int n = 0;
+    id[n++] = id_of(v, " ");
+    for (const char *c = text; *c; c += utf8_length(c))
+        id[n++] = token_id(v, c, utf8_length(c));
+    for (int piece = first_piece(v); piece < v->count; piece++) {
+        int kept = 0;
+        for (int i = 0; i < n; i++) {
+            char both[200] = "";
+            if (i + 1 < n)
+                sprintf(both, "%s%s", v->token[id[i]], v->token[id[i + 1]]);
+            bool found = !strcmp(both, v->token[piece]);
+            id[kept++] = found ? piece : id[i];
+            i += found;
+        }
+        n = kept;
+    }
+    return n;
+}
+
+// Random texts of the characters that the pieces were learned from.
+void test_round_trip(void) {
+    enum { TEXTS = 400 };
+    char *text = random_text(300, 10);
+    Vocab v = learn_merges(&text, 1, 60);
+    int same = 0, as_plain = 0;
+    for (int i = 0; i < TEXTS; i++) {
+        char *new = random_text(i % 20, 10);
+        Vocab whole = vocab_build(&new, 1, words, 1);
+        Sentence s = tokenize(new, &whole, words);
+        char *expected = detokenize(s.id, s.length, &whole, words);
+        same += comes_back(new, &v, byte_pairs, expected);
+        char word[400] = "";
+        for (char *end = word; end - word < i % 100; end = strchr(end, '\0'))
+            random_word(end, 10);
+        int one[400], other[400], n = spell(one, word, (int)strlen(word), &v);
+        int m = spell_in_order(other, word, &v);
+        as_plain += n == m && !memcmp(one, other, sizeof *one * (size_t)n);
+        free(s.id);
+        free(expected);
+        free(new);
+        vocab_free(&whole);
+    }
+    CLAIM(same == TEXTS, "every text of known characters comes back as words "
+          "would");
+    CLAIM(as_plain == TEXTS, "to join what makes the earliest piece is to join "
+          "piece after piece in the order in which they were learned");
+    vocab_free(&v);
+    free(text);
+}
+
+// A vocabulary of these tokens.
+Vocab vocab_of(const char *const *token, int count) {
+    Vocab v = vocab_new();
+    for (int i = 0; i < count; i++)
+        vocab_append(&v, token[i], (int)strlen(token[i]));
+    vocab_sort(&v);
+    return v;
+}
+
+void test_earliest_piece(void) {
+    const char *bc_first[] = {" ", "a", "b", "c", "bc", "ab", "abc"};
+    const char *ab_first[] = {" ", "a", "b", "c", "ab", "bc", "abc"};
+    const char *odd[] = {" ", "a", "b", "c", "abc", "xb", "bc", " x"};
+    Vocab one = vocab_of(bc_first, 7), other = vocab_of(ab_first, 7);
+    Vocab strange = vocab_of(odd, 8);
+    CLAIM(spells(&one, "aabc abd", "‹ ›‹a›‹abc›‹ ›‹ab›‹<unknown>›")
+          && spells(&one, "abbc", "‹ ›‹ab›‹bc›")
+          && spells(&other, "abbc bc", "‹ ›‹ab›‹bc›‹ ›‹bc›"),
+          "two neighbors are joined if they make a piece");
+    vocab_free(&one);
+    const char *last[] = {" ", "a", "b", "c", "bc", "ab"};
+    one = vocab_of(last, 6);
+    vocab_free(&other);
+    other = vocab_of(ab_first, 6);
+    CLAIM(spells(&one, "abc", "‹ ›‹a›‹bc›") && spells(&other, "abc", "‹ ›‹ab›‹c›"),
+          "where two pieces are possible, the earlier one in the vocabulary is "
+          "made");
+    CLAIM(spells(&strange, "abc xb", "‹ ›‹abc›‹ ›‹xb›"), "the text alone counts, "
+          "not what a piece was made of");
+    vocab_free(&one);
+    vocab_free(&other);
+    vocab_free(&strange);
+}
+
+void test_marks(void) {
+    char word[] = "......";
+    Vocab v = learn_merges((char *[]){word}, 1, 1000);
+    CLAIM(pieces_in(&v) == 1 && spells(&v, "..", "‹ .›‹ .›"),
+          "each punctuation mark is a word");
+    Sentence s = tokenize("...", &v, byte_pairs);
+    CLAIM(s.length == 4 && s.id[3] == END, "and has a blank of its own");
+    free(s.id);
+    vocab_free(&v);
+}
+
+// The time to join the pieces of a word must not grow with the square of its
+// length.
+void test_long_word(void) {
+    enum { LETTERS = 200000 };
+    char *text = random_text(300, 6), *word = allocate(LETTERS + 40, 1);
+    Vocab v = learn_merges(&text, 1, 200);
+    for (char *end = word; end < word + LETTERS; end = strchr(end, '\0'))
+        random_word(end, 6);
+    Sentence s = tokenize(word, &v, byte_pairs);
+    CLAIM(unknowns(s.id, s.length) == 0 && s.length < LETTERS / 2
+          && comes_back(word, &v, byte_pairs, word),
+          "a word of 200,000 bytes is cut into pieces, too");
+    free(s.id);
+    free(word);
+    free(text);
+    vocab_free(&v);
+}
+
+// ## Files
+
+// The pairs in a file with this text, as "source|target" in lines of their own.
+bool reads_as(const char *bytes, Tokenizer tokenizer, const char *expected) {
+    char joined[400], *end = joined;
+    write_file(FILE_NAME, bytes, strlen(bytes));
+    Text text = read_pairs(FILE_NAME, tokenizer);
+    for (int i = 0; i < text.count; i++)
+        end += sprintf(end, "%s|%s\n", text.source[i], text.target[i]);
+    text_free(&text);
+    return !strcmp(joined, expected);
+}
+
+void test_files(void) {
+    CLAIM(reads_as("a b\tc\nd\te f\n", words, "a b|c\nd|e f\n"),
+          "a line is source, tab, target");
+    CLAIM(reads_as("a b\tc\nd\te f", words, "a b|c\nd|e f\n"),
+          "the last line need not end");
+    CLAIM(reads_as("a b\tc\r\nd\te f\r\n", words, "a b|c\nd|e f\n")
+          && reads_as("a\tb\r", words, "a|b\n")
+          && reads_as("a\tb\r\n", characters_one_by_one, "a|b\n"),
+          "lines may end as on Windows, also where characters are tokens");
+    CLAIM(reads_as(BOM "a\tb\n", words, "a|b\n"),
+          "a byte order mark is left out");
+    CLAIM(reads_as(BOM "a\t" BOM "b\n" BOM "c\t" BOM "d\t" BOM "e\n", words,
+                   "a|b\nc|d\n")
+          && reads_as(BOM "a\t" BOM "b\r\n", characters_one_by_one, "a|b\n"),
+          "at the beginning of any line and of any column");
+    CLAIM(reads_as("a" BOM "\tb " BOM "\n", words, "a" BOM "|b " BOM "\n"),
+          "anywhere else it is a character like any other");
+    CLAIM(reads_as("a\tb\tCC-BY 2.0\t#17\nc\td\t\n", words, "a|b\nc|d\n"),
+          "further columns are left out");
+    CLAIM(reads_as("A É\tŒuf\tX\n", lower_words, "a é|œuf\n")
+          && reads_as("A É\tŒuf\tX\n", words, "A É|Œuf\n"),
+          "text is lower-cased if that was asked for, else left as it is");
+}
+
+// Whether all lines of a file of `size` bytes are read: they have six, and the
+// last one some more.
+bool reads_whole(size_t size) {
+    char *bytes = allocate(size, 1), *last = bytes + (size / 6 - 1) * 6;
+    size_t rest = size - (size_t)(last - bytes);
+    for (size_t k = 0; k < size; k++)
+        bytes[k] = "ab\tcd\n"[k % 6];
+    memcpy(last, "x\tyyyyyyyyyy", rest);
+    write_file(FILE_NAME, bytes, size);
+    Text text = read_pairs(FILE_NAME, words);
+    int end = text.count - 1, good = text.count == (int)size / 6;
+    for (int i = 0; i < end; i++)
+        good = good && !strcmp(text.source[i], "ab")
+            && !strcmp(text.target[i], "cd");
+    good = good && !strcmp(text.source[end], "x")
+        && strlen(text.target[end]) == rest - 2;
+    text_free(&text);
+    free(bytes);
+    return good;
+}
+
+void test_large_files(void) {
+    int good = 0;
+    for (size_t size = 65530; size < 65542; size++) // where memory has to grow
+        good += reads_whole(size) && reads_whole(2 * size);
+    CLAIM(good == 12 && reads_whole(1000000), "large files are read whole");
+}
+
+#define CLAIM_REFUSED(bytes, what, part)                                     \
+    do {                                                                     \
+        write_file(FILE_NAME, bytes, sizeof bytes - 1);                      \
+        CLAIM_FAILS(what, part, read_pairs(FILE_NAME, words));               \
+    } while (0)
+
+void test_bad_files(void) {
+    CLAIM_REFUSED("a\tb\nno tab here\n", "a line without a tab is an error",
+                  FILE_NAME ":2: expected source, tab, target");
+    static char long_line[(1 << 20) + 2]; // a pair, a line end
+    memset(long_line, 'a', 1 << 20);
+    long_line[1] = '\t';
+    long_line[1 << 20] = '\n';
+    CLAIM_REFUSED(long_line, "so is a line of a megabyte, which would take "
+                  "twenty", FILE_NAME ":1: a line of more than a megabyte");
+    CLAIM_REFUSED("a\tb\n\nc\td\n", "so is an empty line", FILE_NAME ":2: ");
+    CLAIM_REFUSED("a\tb\nc\td\n \t\xc2\xa0\n", "a source of white space",
+                  FILE_NAME ":3: the source is empty");
+    CLAIM_REFUSED("\tb\n", "no source", FILE_NAME ":1: the source is empty");
+    CLAIM_REFUSED("a\tb\nc\t \n", "a target of white space",
+                  FILE_NAME ":2: the target is empty");
+    CLAIM_REFUSED("a\tb\nc\t\n", "no target",
+                  FILE_NAME ":2: the target is empty");
+    CLAIM_REFUSED("a\tb\r\nc\t\r\n", "no target, on Windows",
+                  FILE_NAME ":2: the target is empty");
+    CLAIM_REFUSED("a\tb\nc\t\td\n", "a target that is in the third column",
+                  FILE_NAME ":2: the target is empty");
+    CLAIM_REFUSED("a\tb\nc\td\0e\n", "a zero byte",
+                  FILE_NAME ":2: a zero byte");
+    CLAIM_REFUSED("a\tb\nc\td\ne\xe9\tf\n", "text in Latin-1",
+                  FILE_NAME ":3: not valid UTF-8");
+    CLAIM_REFUSED("a\tb\tc\xff\n", "also in a column that is left out",
+                  FILE_NAME ":1: not valid UTF-8");
+    CLAIM_REFUSED("", "an empty file", FILE_NAME ": the file is empty");
+    CLAIM_REFUSED(BOM, "a byte order mark alone", FILE_NAME ":1: expected source");
+    CLAIM_REFUSED("a\t" BOM " \n", "a target of a byte order mark",
+                  FILE_NAME ":1: the target is empty");
+    remove(FILE_NAME);
+    CLAIM_FAILS("a file that is not there", "cannot open " FILE_NAME,
+                read_pairs(FILE_NAME, words));
+    CLAIM_FAILS("a folder", "cannot read build: Is a directory",
+                read_pairs("build", words));
+    struct stat zero;
+    if (stat("/dev/zero", &zero) == 0 && S_ISCHR(zero.st_mode))
+        CLAIM_FAILS("zeros without end", "/dev/zero:1: a zero byte",
+                    read_pairs("/dev/zero", words));
+}
+
+// ## Pairs
+
+void test_pairs(void) {
+    char source[] = "a b a", longer[] = "a b a b", target[] = "x y";
+    char *sources[] = {source, longer, source};
+    char *targets[] = {target, target, longer};
+    Text text = {.source = sources, .target = targets, .count = 3};
+    Vocab from = vocab_build(sources, 1, words, 1);
+    Vocab to = vocab_build(targets, 1, words, 1);
+    Pairs p = tokenize_pairs(&text, &from, &to, words, 3);
+    CLAIM(p.count == 1 && p.too_long == 2,
+          "pairs with more than max_len tokens on either side are counted out");
+    const int a_b_a[] = {4, 5, 4, END}, x_y[] = {4, 5, END};
+    CLAIM(p.source[0].length == 4 && p.target[0].length == 3
+          && !memcmp(p.source[0].id, a_b_a, sizeof a_b_a)
+          && !memcmp(p.target[0].id, x_y, sizeof x_y),
+          "max_len tokens fit; END is not counted");
+    pairs_free(&p);
+    p = tokenize_pairs(&text, &from, &to, words, 4);
+    CLAIM(p.count == 3 && p.too_long == 0 && p.target[2].id[0] == UNKNOWN,
+          "with a larger max_len all fit");
+    pairs_free(&p);
+    vocab_free(&from);
+    vocab_free(&to);
+}
+
+// The longest sentence is counted in tokens. An é is one character, of two bytes.
+void test_max_len(void) {
+    char *line[] = {"\xc3\xa9t\xc3\xa9", "\xc3\xa9t\xc3\xa9s"}; // été, étés
+    Text text = {.source = line, .target = line, .count = 2};
+    Tokenizer how = {.tokens = CHARACTERS};
+    Vocab v = vocab_build(line, 2, how, 1);
+    Pairs p = tokenize_pairs(&text, &v, &v, how, 4);
+    CLAIM(p.count == 2 && p.too_long == 0,
+          "four characters are not longer than four, though they are six bytes");
+    pairs_free(&p);
+    p = tokenize_pairs(&text, &v, &v, how, 3);
+    CLAIM(p.count == 1 && p.too_long == 1 && p.source[0].length == 4,
+          "of three and four characters at most three are taken, with an end");
+    pairs_free(&p);
+    vocab_free(&v);
+}
+
+void test_large_texts(void) {
+    Vocab full = {.count = INT_MAX};
+    CLAIM_FAILS("a text of 2^31 tokens is refused", "more than 2147483647 tok",
+                (vocab_append(&full, "a", 1), 0));
+}
+
+// ## Translations as words
+
+// The counts of a translation and its reference, by their words.
+Match match_of_texts(Sentence translation, Sentence reference, const Vocab *v,
+                     Tokenizer how) {
+    Match m = {0};
+    add_translation(&m, translation, reference, v, how);
+    return m;
+}
+
+// Pieces: 4 " l", 5 "a", 6 " la", 7 "c", 8 " ch", 9 "ats", 10 " <unknown>",
+// 11 " "
+void test_bleu_of_pieces(void) {
+    char *piece[] = {"<pad>", "<start>", "<end>", "<unknown>", " l", "a", " la",
+                     "c", " ch", "ats", " <unknown>", " "};
+    Vocab v = {.token = piece, .count = 12};
+    Tokenizer pieces = {.tokens = BYTE_PAIRS};
+    Sentence one = {(int[]){4, 5, 8, 9, END}, 5};    // la chats
+    Sentence other = {(int[]){6, 8, 9, END}, 4};     // the same
+    Sentence open = {(int[]){6, 8, 9}, 3};           // cut off
+    Sentence unknown = {(int[]){6, 8, UNKNOWN, END}, 4};
+    Match m = match_of_texts(one, other, &v, pieces);
+    CLAIM(m.exact == 1 && m.length == 2 && m.reference == 2 && m.matched[0] == 2
+          && m.matched[1] == 1 && m.runs[1] == 1,
+          "other pieces of the same words are the same words");
+    m = match_of_texts(one, other, &v, words);
+    CLAIM(m.exact == 0 && m.length == 4 && m.matched[1] == 1,
+          "tokens that are words are printed with blanks between");
+    m = match_of_texts(open, other, &v, pieces);
+    CLAIM(m.exact == 1 && m.matched[0] == 2,
+          "the text counts: an end is not printed");
+    m = match_of_texts(unknown, unknown, &v, pieces);
+    CLAIM(m.exact == 0 && m.matched[0] == 1 && m.length == 2,
+          "a word with an unknown character never matches");
+    Sentence literal = {(int[]){6, 10, 10, END}, 4}; // "la <unknown> <unknown>"
+    Sentence lost = {(int[]){6, 11, UNKNOWN, END}, 4};
+    m = match_of_texts(literal, literal, &v, pieces);
+    CLAIM(m.exact == 1 && m.matched[0] == 3 && m.matched[1] == 2,
+          "the word \"<unknown>\" in a text is a word like any other");
+    m = match_of_texts(lost, literal, &v, pieces);
+    Match other_way = match_of_texts(literal, lost, &v, pieces);
+    CLAIM(m.exact == 0 && m.matched[0] == 1 && m.length == 2
+          && other_way.exact == 0 && other_way.matched[0] == 1,
+          "which an unknown token does not match, though it is printed so");
+    Tokenizer letters = {.tokens = CHARACTERS};
+    Sentence spelled = {(int[]){5, 7, 11, 11, 5, END}, 6}; // "ac  a"
+    Sentence closer = {(int[]){5, 7, 11, 5, END}, 5};      // "ac a"
+    m = match_of_texts(spelled, closer, &v, letters);
+    CLAIM(m.exact == 1 && m.matched[0] == 2 && m.matched[1] == 1,
+          "characters make words, too: what stands between blanks");
+    Sentence blank = {(int[]){11, 6, 8, 9, 11, END}, 6};
+    m = match_of_texts(blank, other, &v, pieces);
+    CLAIM(m.exact == 1 && m.length == 2 && m.matched[0] == 2,
+          "a blank to which no letters are added is no word");
+}
+
+int main(void) {
+    test_utf8();
+    test_lower_case();
+    test_all_of_unicode();
+    test_spaces();
+    test_printable();
+    test_words();
+    test_characters();
+    test_vocab();
+    test_special();
+    test_order();
+    test_large_vocab();
+    test_sentences();
+    test_byte_pairs();
+    test_stops();
+    test_plain_learner();
+    test_order_of_words();
+    test_round_trip();
+    test_earliest_piece();
+    test_marks();
+    test_long_word();
+    test_files();
+    test_large_files();
+    test_bad_files();
+    test_pairs();
+    test_max_len();
+    test_large_texts();
+    test_bleu_of_pieces();
+    remove(FILE_NAME);
+    arena_free(&room);
+    return claims_end();
+}

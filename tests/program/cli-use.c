@@ -1,0 +1,815 @@
+// The command line: help, wrong use, data, and all commands that use a model.
+// (cli-train.c has training.)
+
+#include "../lib/commands.h"
+
+// ## Help
+
+// The values in brackets at the ends of the lines: "beam 1 …".
+char *defaults(void) {
+    char *all = "";
+    for (int i = 0; i < lines_of(out); i++) {
+        char *line = line_of(out, i), *open = strrchr(line, '[');
+        if (!strncmp(line, "  --", 4) && open && strchr(open, ']'))
+            all = form("%s%s%.*s %.*s", all, *all ? " " : "",
+                       (int)strcspn(line + 4, " "), line + 4,
+                       (int)strcspn(open + 1, "]"), open + 1);
+    }
+    return all;
+}
+
+// (options.c sees to it that all options are listed, and no others.)
+void test_command_help(const char *command, const char *initial) {
+    works(form("%s --help ends with status 0", command),
+          form("%s --help", command));
+    same(form("%s --help shows the defaults", command), initial, defaults());
+    same(form("%s --help prints nothing on stderr", command), "", err);
+}
+
+#define MODEL_DEFAULTS "layers 2 d-model 64 heads 4 dropout 0.1 norm post " \
+    "positions sinusoidal activation relu max-len 64 "
+#define TRAIN_DEFAULTS MODEL_DEFAULTS "tokens word min-count 1 " \
+    "label-smoothing 0 warmup 400 schedule noam clip 1 batch 64 epochs 20 " \
+    "seed 1 model model.safetensors"
+
+void test_help(void) {
+    part = "help";
+    const char *const asks[] = {"--help", "-h", "help"};
+    for (int i = 0; i < 3; i++) {
+        works(form("%s ends with status 0", asks[i]), asks[i]);
+        matches(form("%s names all commands", asks[i]), "*\n  train *\n  "
+                "translate *\n  evaluate *\n  attention *\n  info *", out);
+    }
+    prints("--version prints one line", "transformer *.*\n", "--version");
+    same("and nothing else", "1 line", form("%d line", lines_of(out)));
+    works("COMMAND -h is understood", "train -h");
+    works("also behind other arguments", "train x -h");
+    works("it is answered before anything else is done",
+          "train nowhere.tsv --model nowhere/x.safetensors --help");
+    test_command_help("train", TRAIN_DEFAULTS);
+    test_command_help("translate", "beam 1");
+    test_command_help("evaluate", "beam 1");
+    test_command_help("attention", "");
+    test_command_help("info", MODEL_DEFAULTS "batch 64 vocab 10000");
+    char *page = contents(form("%s/docs/using.md", root), NULL);
+    char name[32], initial[32];
+    int shown = 0, length;
+    for (const char *c = "d-ff 256 merges 4000 " TRAIN_DEFAULTS; sscanf(c, "%31s %31s%n",
+         name, initial, &length) == 2; c += length)
+        shown += isdigit(*initial)
+              && (strstr(page, form("--%s %s`", name, initial))
+                  || strstr(page, form("--%s %s ", name, initial)));
+    same("docs/using.md shows the same defaults, 12 of them", "12",
+         form("%d", shown));
+}
+
+// ## Wrong use
+
+// What is allowed is said. Every limit of every row of the table is tried by
+// 15-saving.c.
+void test_values(void) {
+    static const char *const values[][3] = {
+        {"train a", "layers", "a whole number from 1 to 100"},
+        {"train a", "d-model", "a whole number from 1 to 65536"},
+        {"train a", "heads", "a whole number from 1 to 1024"},
+        {"train a", "d-ff", "a whole number from 1 to 262144"},
+        {"train a", "max-len", "a whole number from 1 to 100000"},
+        {"train a", "min-count", "a whole number from 1 to 1000000"},
+        {"train a", "merges", "a whole number from 0 to 100000"},
+        {"train a", "warmup", "a whole number from 1 to 10000000"},
+        {"train a", "batch", "a whole number from 1 to 1000000"},
+        {"train a", "epochs", "a whole number from 1 to 1000000"},
+        {"train a", "steps", "a whole number from 1 to 2000000000"},
+        {"train a", "seed", "a whole number from 0 to 2147483647"},
+        {"train a", "dropout", "a number from 0 to 0.99"},
+        {"train a", "attention-dropout", "a number from 0 to 0.99"},
+        {"train a", "activation-dropout", "a number from 0 to 0.99"},
+        {"train a", "label-smoothing", "a number from 0 to 0.99"},
+        {"train a", "lr", "a number from 0 to 1000"},
+        {"train a", "clip", "a number from 1e-09 to 1000000000"},
+        {"train a", "norm", "post|pre"},
+        {"train a", "positions", "sinusoidal|learned|none"},
+        {"train a", "activation", "relu|gelu"},
+        {"train a", "tokens", "word|char|bpe"},
+        {"train a", "schedule", "noam|constant"},
+        {"translate a", "threads", "a whole number from 1 to 1024"},
+        {"translate a", "beam", "a whole number from 1 to 64"},
+        {"info", "vocab", "a whole number from 5 to 10000000"}};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        const char *name = values[i][1], *allowed = values[i][2];
+        wrong(form("--%s is %s", name, allowed),
+              form("--%s: \"-5 x\" is not %s", name, allowed),
+              form("%s --%s '-5 x'", values[i][0], name));
+    }
+}
+
+// Too few operands, and too many.
+void test_operands(void) {
+    static const char *const takes[][3] = {
+        {"train", "", "DATA.tsv"}, {"translate", "", "MODEL"},
+        {"evaluate", "a", "MODEL DATA.tsv"},
+        {"attention", "a", "MODEL SENTENCE"}, {"info", NULL, "[MODEL]"}};
+    for (int i = 0; i < 5; i++) {
+        const char *name = takes[i][0], *few = takes[i][1], *of = takes[i][2];
+        if (few)
+            wrong(form("%s needs %s", name, of), form("%s needs %s", name, of),
+                  form("%s %s", name, few));
+        wrong(form("%s takes no more than %s", name, of),
+              form("unexpected argument \"z\"; %s takes %s", name, of),
+              form("%s a %s z", name, few ? few : ""));
+    }
+}
+
+void test_wrong_use(void) {
+    part = "wrong use";
+    test_operands();
+    EACH(wrong,
+        {"without a command it asks for one", "what shall I do? train, "
+         "translate, evaluate, attention or info", ""},
+        {"an unknown command is named", "there is no command \"learn\"", "learn"},
+        {"an empty command is one, too", "there is no command \"\"", "''"},
+        {"an option is no command", "there is no command \"--tie\"", "--tie"},
+        {"attention: a sentence without quotes is too many arguments",
+         "unexpected argument \"cat\"; attention takes MODEL SENTENCE",
+         "attention a the cat"},
+        {"train: an unknown option is named", "train has no option --layer",
+         "train --layer 2 a"},
+        {"the beginning of a name is not enough", "train has no option --la",
+         "train --la 2 a"},
+        {"an unknown option with a value is named without it",
+         "train has no option --depth", "train --depth=2 a"},
+        {"translate does not take the options of train",
+         "translate has no option --layers", "translate a --layers 2"},
+        {"an option with one dash is not taken for a file",
+         "train has no option -x", "train -x pairs.tsv"},
+        {"nor is it taken for one with two", "train has no option -steps",
+         "train pairs.tsv -steps 2"},
+        {"so is one behind an equals sign", "--log: *",
+         "train a --log="},
+        {"a last option without its value",
+         "--layers needs a value: a whole number from 1 to 100", "info --layers"},
+        {"an option where a value should be",
+         "--layers needs a value: a whole number from 1 to 100",
+         "train a --layers --tie"},
+        {"a choice without its value", "--norm needs a value: post|pre",
+         "train a --norm"},
+        {"a file name without its value", "--model needs a value*",
+         "train a --model"},
+        {"--model: an empty name", "--model: *",
+         "train a --model ''"},
+        {"--tie takes no value", "--tie takes no value", "train a --tie=yes"},
+        {"--help takes no value", "--help takes no value", "train a --help=yes"},
+        {"--steps and --epochs exclude each other",
+         "--steps and --epochs exclude each other",
+         "train pairs.tsv --steps 5 --epochs 5"},
+        {"heads must divide d-model",
+         "3 heads cannot share a d-model of 64: it must be a multiple",
+         "train pairs.tsv --heads 3"});
+    run("info --layers=7 --norm=pre --tie");
+    same("--name=value is understood", "7 pre yes", form("%s %s %s",
+         value(out, "layers"), value(out, "norm"), value(out, "tie")));
+    fails("a single - is the name of a file", "cannot open -: " GONE,
+          "translate -");
+    works("-- ends the options", "info --tie --");
+    wrong("what follows is no option", "unexpected argument \"--tie\"; info "
+          "takes [MODEL]", "info -- good --tie");
+    char *name = form("%03000d", 0);
+    fails("a long message keeps its end", form("cannot open %s: File*name too "
+          "long", name), form("evaluate %s in", name));
+    fails("a message keeps the letters of any language",
+          "cannot open été: " GONE, "translate été");
+    test_values();
+}
+
+// ## Data
+
+// 14-text.c reads every kind of file. Here it is each way to one.
+void test_bad_data(void) {
+    write_text("data.tsv", "a\tb\r\nc\td\re\tf\r\n");
+    write_text("short.tsv", "a\tb\nc\n");
+    EACH(fails,
+        {"an old line end, CR alone", "data.tsv:2: a carriage return in the "
+         "middle: lines must end with LF or CR LF",
+         "train data.tsv" MINI "--model bad.safetensors"},
+        {"a missing file is said", "cannot open nowhere.tsv: " GONE,
+         "train nowhere.tsv"},
+        {"of validation data, too", "cannot open nowhere: " GONE,
+         "train pairs.tsv --valid nowhere --model bad.safetensors"},
+        {"a wrong line in them is said with its name", "short.tsv:2: expected "
+         "source, tab, target; found no tab",
+         "train pairs.tsv --valid short.tsv --model bad.safetensors"},
+        {"evaluate: a missing file", "cannot open nowhere: " GONE,
+         "evaluate good.safetensors nowhere"},
+        {"evaluate: a wrong line", "short.tsv:2: expected source, tab, target; "
+         "found no tab", "evaluate good.safetensors short.tsv"},
+        {"a --min-count that leaves no word is said",
+         "pairs.tsv: no word occurs 100 times",
+         "train pairs.tsv --min-count 100 --model bad.safetensors"});
+    absent("no model is made of bad data", "bad.safetensors");
+}
+
+void test_good_data(void) {
+    run("train pairs.tsv" MINI "--steps 3 --model plain.safetensors");
+    char *pairs = contents("pairs.tsv", NULL);
+    int ends[2];
+    if (pipe(ends) != 0
+        || write(ends[1], pairs, strlen(pairs)) != (ssize_t)strlen(pairs))
+        give_up("pipe");
+    close(ends[1]);
+    stream[0] = ends[0];
+    works("data may come through a pipe",
+          "train /dev/stdin" MINI "--steps 3 --model piped.safetensors");
+    close(ends[0]);
+    same_bytes("which is read once", "plain.safetensors", "piped.safetensors");
+    write_text("data.tsv", "x y\tz\n");
+    run("train data.tsv --resume --steps 4 --model plain.safetensors");
+    same("that a model knows no word of the data is said",
+         "data.tsv: the model does not know 3 of 3 tokens", line_of(err, 0));
+    write_text("data.tsv", "a cat sleeps\tun chat dort\na dog zzz\tun chat dort\n");
+    run("train data.tsv --from good.safetensors --steps 3 "
+        "--model from.safetensors");
+    same("also if it is a single one, and the run begins with a model",
+         "data.tsv: the model does not know 1 of 12 tokens", line_of(err, 0));
+    const char *hint = "data.tsv: most sentences are one word; without blanks "
+                       "between words, use --tokens char or bpe";
+    write_text("data.tsv", "我爱你。\tje t'aime\n你爱我。\ttu m'aimes\n是 的\toui\n");
+    run("train data.tsv" MINI "--steps 3 --model chinese.safetensors");
+    same("lines of a single word are said to need another way of cutting", hint,
+         line_of(err, 0));
+    run("train data.tsv" MINI "--steps 3 --model chinese.safetensors --tokens char");
+    same("but not if they are cut so", "0",
+         form("%d", strstr(err, "are one word") != NULL));
+    run("train pairs.tsv" MINI "--steps 3 --model plain.safetensors");
+    same("nor if most lines have several words", "0",
+         form("%d", strstr(err, "are one word") != NULL));
+}
+
+void test_long_pairs(void) {
+    const char *more = "one two three four five six seven eight nine\ta\n"
+                       "a\tone two three four five six seven eight nine\n";
+    static const char *const of[][2] = {
+        {"training data", "train data.tsv" MINI "--steps 3 --model "
+         "l.safetensors"},
+        {"validation data",
+         "train pairs.tsv" MINI "--steps 3 --valid data.tsv --model "
+         "k.safetensors"},
+        {"data to evaluate", "evaluate good.safetensors data.tsv"}};
+    write_text("data.tsv", form("%s%s", contents("pairs.tsv", NULL), more));
+    write_text("long.tsv", more);
+    for (int i = 0; i < 3; i++) {
+        works(form("%s may have pairs longer than --max-len", of[i][0]),
+              of[i][1]);
+        same("they are left out and counted", "data.tsv: left out 2 of 9 "
+             "pairs, with more than 8 tokens", line_of(err, 0));
+        if (i == 0)
+            matches("the others are there", "*\ndata: 7 pairs*", err);
+    }
+    same("and not measured", "7", value(out, "sentences"));
+    EACH(fails,
+        {"if all pairs are too long, that is an error",
+         "long.tsv: every pair has more than 8 tokens",
+         "train long.tsv" MINI "--model l2.safetensors"},
+        {"if all pairs of the validation data are too long, too",
+         "long.tsv: every pair has more than 8 tokens",
+         "train pairs.tsv" MINI "--model l2.safetensors --valid long.tsv"},
+        {"evaluate: the same", "long.tsv: every pair has more than 8 tokens",
+         "evaluate good.safetensors long.tsv"});
+}
+
+// ## Translate
+
+// What a model makes of these lines.
+void translates(const char *what, const char *expected, const char *model,
+                const char *lines) {
+    give(lines);
+    prints(what, expected, form("translate %s", model));
+}
+
+void test_lines(void) {
+    char *targets = TARGETS;
+    translates("what was learned by heart comes out", targets,
+               "good.safetensors", SOURCES);
+    translates("no input, no output, not even an empty line", "",
+               "good.safetensors", "");
+    translates("an empty line gives an empty line", "\n", "good.safetensors",
+               "\n");
+    translates("empty lines and lines of spaces stay where they are",
+               "un chat dort\n\n\nle chien mange\n\n", "good.safetensors",
+               "a cat sleeps\n\n \t\nthe dog eats\n\n");
+    translates("a last line without an end counts", "le chien mange\n",
+               "good.safetensors",
+               "the dog eats");
+    give("zebra\nthe zebra sleeps\n<unknown> <pad> <start> <end>\n🦓\n");
+    works("unknown words do no harm", "translate good.safetensors");
+    same("as many lines come out as go in", "4", form("%d", lines_of(out)));
+    same("how many words are unknown is said once",
+         "the model does not know 7 of the input's tokens\n", err);
+    give("the cat sleeps\n");
+    run("translate good.safetensors");
+    same("nothing is said if it knows all words", "", err);
+    translates("a line may be long, if its words are few",
+               "le chat dort\nle chat dort\n", "good.safetensors",
+               form("%3000s\n%255s\n", "the cat sleeps", "the cat sleeps"));
+    char *megabyte = form("%1048575s\n", "the cat sleeps");
+    translates("up to a megabyte less one byte", "le chat dort\n", "good.safetensors",
+               megabyte);
+    give(form(" %s", megabyte));
+    fails("a megabyte is refused",
+          "line 1 of the input has a megabyte or more", "translate good.safetensors");
+    translates("no-break spaces and tabs are spaces",
+               "le chat dort\nle chat dort\n", "good.safetensors",
+               "the\u00a0cat\u202fsleeps\u00a0\n\t the   cat\tsleeps \n");
+    translates("line ends of Windows are ends of lines", "le chat dort\n\n",
+               "good.safetensors", "the cat sleeps\r\n\r\n");
+    translates("a byte order mark is no part of the first word",
+               "le chat dort\n", "good.safetensors",
+               "\xef\xbb\xbfthe cat sleeps\n");
+    translates("nor is it in a later line, as cat leaves it between two files",
+               "le chat dort\nle chat dort\n", "good.safetensors",
+               "the cat sleeps\n\xef\xbb\xbfthe cat sleeps\n");
+    same("so no word is unknown", "", err);
+    char *many = "", *expected = "", *alone = "";
+    for (int i = 0; i < 150; i++) {
+        many = form("%s%s\n", many, line_of(SOURCES, i % PAIRS));
+        expected = form("%s%s\n", expected, line_of(targets, i % PAIRS));
+    }
+    translates("150 lines come out in their order", expected,
+               "good.safetensors", many);
+    for (int i = 0; i < PAIRS; i++) {
+        give(line_of(SOURCES, i));
+        run("translate good.safetensors");
+        alone = form("%s%s", alone, out);
+    }
+    same("line by line gives the same as all together", targets, alone);
+}
+
+void test_bad_lines(void) {
+    const char *long_line = "line %d of the input has 9 tokens; the model takes "
+                            "at most 8 (train with --max-len 9)";
+    give("a cat sleeps\n1 2 3 4 5 6 7 8\n");
+    works("a line of --max-len tokens is translated",
+          "translate good.safetensors");
+    give("1 2 3 4 5 6 7 8 9\n");
+    fails("a line of more than --max-len tokens is an error",
+          form(long_line, 1), "translate good.safetensors");
+    give("a cat sleeps\n\n1 2 3 4 5 6 7 8 9\na dog sleeps\n");
+    run("translate good.safetensors");
+    same("an error names the number of the line",
+         form("transformer: %s\n", form(long_line, 3)), err);
+    same("the lines before a wrong one are translated", "un chat dort\n\n", out);
+    give("a cat sleeps\n\377\376\n");
+    fails_late("a line that is not UTF-8 is an error",
+               "line 2 of the input is not valid UTF-8",
+               "translate good.safetensors");
+    write_file("in", "a cat sleeps\na cat\0sleeps\n", 26);
+    fails_late("a zero byte is an error", "line 2 of the input has a zero byte*",
+               "translate good.safetensors");
+    same("also then the lines before it are translated", "un chat dort\n", out);
+    char *megabyte = memory(1400000);
+    while (strlen(megabyte) < 1200000)
+        memcpy(megabyte + strlen(megabyte), form("%0*d ", 99999, 0), 100000);
+    give(form("a cat sleeps\n%s\n", megabyte));
+    fails_late("a line of more than a megabyte is refused",
+               "line 2 of the input has a megabyte or more",
+               "translate good.safetensors");
+    same("and the lines before it are translated", "un chat dort\n", out);
+    translates("a line of one byte less than 2^20 is taken",
+               "un chat dort\nun chat dort\n", "good.safetensors",
+               form("a cat sleeps\n%*s\n", (1 << 20) - 1, "a cat sleeps"));
+    give(form("a cat sleeps\n%*s\n", 1 << 20, "a cat sleeps"));
+    fails_late("one of 2^20 bytes is not",
+               "line 2 of the input has a megabyte or more", "translate good.safetensors");
+    stream[0] = open(".", O_RDONLY);
+    fails("a folder as input is an error",
+          "cannot read the input: Is a directory",
+          "translate good.safetensors");
+    stream[0] = CLOSED;
+    fails("so is none", "cannot read the input: Bad file descriptor",
+          "translate good.safetensors");
+}
+
+void test_letters(void) {
+    write_text("upper.tsv", "The CAT\tLE Chat\nSummer\tÉTÉ\nWinter\thiver\n");
+    run("train upper.tsv" TINY "--lowercase --steps 200 --model "
+        "lower.safetensors");
+    translates("a --lowercase model takes any case and writes small letters",
+               "le chat\nle chat\nété\n", "lower.safetensors",
+               "the cat\nTHE CAT\nsUMMER\n");
+    write_text("chars.tsv", "ab\tb  a!\nbé\té b\nba\tab\n");
+    run("train chars.tsv" TINY "--tokens char --steps 200 --model "
+        "char.safetensors");
+    translates("a model of characters writes them without spaces between",
+               "b  a!\né b\nab\n", "char.safetensors", "ab\nbé\nba");
+    write_text("exact.tsv", "ab\tb a!\nbé\té b\nba\tba\n");
+    run("evaluate char.safetensors exact.tsv");
+    same("its matches are those of words: blanks do not count", "66.67",
+         value(out, "exact_match"));
+    give("abababab\r\n");
+    works("the line end of Windows is no character: 8 are not too many",
+          "translate char.safetensors");
+    give("aaaaaaaaa\n");
+    fails("a model of characters counts characters", "line 1 of the input has "
+          "9 tokens; the model takes at most 8 (train with --max-len 9)",
+          "translate char.safetensors");
+    give("abz\ny\n");
+    run("translate char.safetensors");
+    same("and characters that it does not know", "the model does not know 2 of "
+         "the input's tokens\n", err);
+}
+
+// Writes to a program that waits, and reads an answer.
+void converse(const char *what, int to, const char *question, int from,
+              const char *expected) {
+    char answer[100] = "";
+    if (write(to, question, strlen(question)) != (ssize_t)strlen(question))
+        give_up(what);
+    for (size_t n = 0; n < 99 && !strchr(answer, '\n'); n++)
+        if (read(from, answer + n, 1) != 1)
+            break;
+    same(what, expected, answer);
+}
+
+void test_waiting(void) {
+    int to[2], from[2];
+    if (pipe(to) != 0 || pipe(from) != 0)
+        give_up("pipe");
+    fcntl(to[1], F_SETFD, FD_CLOEXEC);
+    fcntl(from[0], F_SETFD, FD_CLOEXEC);
+    stream[0] = to[0];
+    stream[1] = from[1];
+    pid_t process = start("translate good.safetensors");
+    close(to[0]);
+    close(from[1]);
+    converse("who waits for each answer gets it", to[1], "a cat sleeps\n",
+             from[0], "un chat dort\n");
+    converse("also in the middle of the next line", to[1],
+             "the cat sleeps\nthe dog ", from[0], "le chat dort\n");
+    converse("which is not cut", to[1], "eats\n", from[0], "le chien mange\n");
+    close(to[1]);
+    finish(process);
+    same("and it ends when the input ends", "0", form("%d", status));
+    close(from[0]);
+}
+
+// ## Evaluate
+
+// Of perfect translations: those of two and three words have no run of four,
+// and count as if one were missing.
+#define HIGHEST_BLEU "91.22"
+
+void test_evaluate(void) {
+    part = "evaluate";
+    works("the model is measured on what it has learned by heart",
+          "evaluate good.safetensors pairs.tsv");
+    char *first = form("%s", out);
+    matches("it prints the keys in their order", "sentences *\ntokens *\n"
+            "loss *\nperplexity *\ntoken_accuracy *\nexact_match *\nbleu *\n",
+            out);
+    same("and no other", "7", form("%d", lines_of(out)));
+    same("a model that knows all by heart is perfect", "7 37 100.00 100.00",
+         form("%s %s %s %s", value(out, "sentences"), value(out, "tokens"),
+              value(out, "token_accuracy"), value(out, "exact_match")));
+    same("and BLEU is what sentences of so few words can have at most",
+         HIGHEST_BLEU, value(out, "bleu"));
+    double loss = strtod(value(out, "loss"), NULL);
+    same("the loss is small, and the perplexity its exponential", "yes",
+         loss < 0.1 && fabs(exp(loss) - strtod(value(out, "perplexity"), NULL))
+         < 1e-4 ? "yes" : out);
+    same("nothing is said on stderr", "", err);
+    run("evaluate good.safetensors pairs.tsv --beam 4");
+    same("a beam finds the same, where the model is sure", first, out);
+    write_text("unknown.tsv", "the cat sleeps\tle zebra dort\n");
+    run("evaluate good.safetensors unknown.tsv");
+    same("an unknown word is never right", "0.00", value(out, "exact_match"));
+    write_text("rare.tsv", "a\tb x\na\tb y\na\tb z\n");
+    run("train rare.tsv" TINY "--min-count 2 --steps 100 --model "
+        "rare.safetensors");
+    run("evaluate rare.safetensors rare.tsv");
+    same("an unknown word is not right even if the model says unknown",
+         "66.67 0.00", form("%s %s", value(out, "token_accuracy"),
+                            value(out, "exact_match")));
+}
+
+// ## Byte pairs
+
+#define PIECES TINY "--max-len 40 --tokens bpe "
+
+void test_learning_pieces(void) {
+    works("a model of byte pairs is trained",
+          "train pairs.tsv" PIECES "--merges 25 --steps 300 --model "
+          "bpe.safetensors");
+    run("info bpe.safetensors");
+    same("info tells what its tokens are", "bpe 25 1", form("%s %s %s",
+         value(out, "tokens"), value(out, "merges"), value(out, "min-count")));
+    translates("translations have words and blanks as a model of words has "
+               "them", TARGETS, "bpe.safetensors", SOURCES);
+    run("evaluate bpe.safetensors pairs.tsv");
+    same("every training pair is learned", "100.00", value(out, "exact_match"));
+    same("exact matches and BLEU count words, not pieces",
+         HIGHEST_BLEU, value(out, "bleu"));
+    works("attention of byte pairs", "attention bpe.safetensors 'the cat "
+          "sleeps'");
+    write_text("sources.tsv", side_by_side(SOURCES, SOURCES));
+    copy("bpe.safetensors", "again.safetensors");
+    run("train sources.tsv --resume --steps 301 --model again.safetensors");
+    char *text = strstr(header("bpe.safetensors"), "\"source_vocabulary\"");
+    holds(strstr(header("again.safetensors"), form("%.*s", (int)strcspn(text,
+          "}"), text)),
+          "other data, resumed, do not change the pieces", text,
+          header("again.safetensors"));
+    EACH(wrong,
+        {"--merges needs byte pairs", "--merges needs --tokens bpe",
+         "train pairs.tsv" MINI "--merges 5"},
+        {"characters are not merged either", "--merges needs --tokens bpe",
+         "train pairs.tsv" MINI "--tokens char --merges 5"},
+        {"byte pairs have no rare words",
+         "--min-count and --tokens bpe exclude each other",
+         "train pairs.tsv" MINI "--min-count 2 --tokens bpe"});
+}
+
+void test_pieces(void) {
+    works("without --merges",
+          "train pairs.tsv" PIECES "--steps 1 --model most.safetensors");
+    run("info most.safetensors");
+    same("at most 4000 are learned", "4000", value(out, "merges"));
+    give("tach sleet\n");
+    works("new words of known characters", "translate bpe.safetensors");
+    same("are not unknown", "", err);
+    give("tach caß sleet\n");
+    run("translate bpe.safetensors");
+    same("a word with a character that the training data lack is", "the model "
+         "does not know 1 of the input's tokens\n", err);
+    give("the cat sleeps\nqqqqqqqqqqqqqqqqqqqq qqqqqqqqqqqqqqqqqqqq\n");
+    fails_late("a line of too many pieces says how many it has", "line 2 of the "
+          "input has 42 tokens; the model takes at most 40 (train with "
+          "--max-len 42)", "translate bpe.safetensors");
+    works("with that --max-len", "train pairs.tsv" PIECES
+          "--merges 25 --max-len 42 --steps 1 --model long.safetensors");
+    give("qqqqqqqqqqqqqqqqqqqq qqqqqqqqqqqqqqqqqqqq\n");
+    works("it is not", "translate long.safetensors");
+    write_text("longer.tsv", form("%s%.41s\ta\n", contents("pairs.tsv", NULL),
+               "qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq"));
+    run("train longer.tsv" PIECES "--merges 0 --steps 1 --model "
+        "longer.safetensors");
+    same("pairs that are too long are left out and counted", "longer.tsv: left "
+         "out 1 of 8 pairs, with more than 40 tokens", line_of(err, 0));
+}
+
+// The file is what the first edition wrote when it had trained on these pairs,
+// and what it made of three sentences, with its mistake.
+void test_first_edition(void) {
+    copy(form("%s/tests/golden/first-edition.safetensors", root),
+         "first.safetensors");
+    write_text("first.tsv", "a cat sleeps\tun chat dort\na dog sleeps\tun chien "
+               "dort\nthe cat eats\tle chat mange\nthe dog eats\tle chien "
+               "mange\n");
+    translates("a model of the first edition translates as it did", "un chat "
+               "chien mange\nle chien mange\nle chien mange\n",
+               "first.safetensors",
+               "the cat sleeps\na dog eats\nthe dog eats\n");
+    run("evaluate first.safetensors first.tsv");
+    same("and is as good as it was", "0.000129", value(out, "loss"));
+    run("info first.safetensors");
+    same("it is one of words", "word", value(out, "tokens"));
+}
+
+// ## Attention
+
+void test_attention(void) {
+    part = "attention";
+    works("it shows what the model looks at",
+          "attention good.safetensors 'the cat sees a dog' --csv a.csv");
+    char *picture = form("%s", out);
+    matches("first the translation, an empty line, and a picture for each layer",
+            "le chat voit un chien\n\n*cross-attention, layer 0, mean of 2 "
+            "heads*cross-attention, layer 1, mean of 2 heads*", out);
+    char *csv = contents("a.csv", NULL);
+    same("the header of the CSV",
+         "kind,layer,head,query,key,weight,query_token,key_token",
+         line_of(csv, 0));
+    same("one line for each weight: 3 kinds, 2 layers, 2 heads, 6 by 6 tokens",
+         "433", form("%d", lines_of(csv)));
+    absent("the temporary file is gone", "a.csv.new");
+    run("attention good.safetensors 'the cat sees a dog' --target 'le chat "
+        "voit un chien' "
+        "--csv b.csv");
+    same_bytes("without --target it is the attention to its own translation",
+               "a.csv", "b.csv");
+    same("and the picture of it", picture, out);
+    works("--target: attention to another translation",
+          "attention good.safetensors 'the cat sees a dog' --target 'le chat "
+          "dort' "
+          "--csv b.csv");
+    same("the --target stands above the picture", "le chat dort",
+         line_of(out, 0));
+    same("3 kinds, 2 layers, 2 heads: 6 by 6, 4 by 4 and 4 by 6 weights", "305",
+         form("%d", lines_of(contents("b.csv", NULL))));
+    works("a sentence with quote marks and commas",
+          "attention good.safetensors 'the dog says \"yes, cat\"' --csv q.csv");
+    matches("tokens are quoted, and quote marks doubled", "*,\"the\",\"\"\"\"\n*,"
+            "\"the\",\"yes\"\n*,\"the\",\",\"\n*", contents("q.csv", NULL));
+    works("an unknown word", "attention good.safetensors 'the zebra sleeps'");
+    works("a sentence may begin with a dash and a blank",
+          "attention good.safetensors '- the cat sleeps'");
+    works("and behind -- with anything",
+          "attention good.safetensors -- '-the cat sleeps'");
+    EACH(fails,
+        {"an empty sentence", "the sentence is empty",
+         "attention good.safetensors ''"},
+        {"a sentence of spaces", "the sentence is empty",
+         "attention good.safetensors '  '"},
+        {"a sentence that is too long", "the sentence has 9 tokens; the model "
+         "takes at most 8 (train with --max-len 9)",
+         "attention good.safetensors 'a a a a a a a a a'"},
+        {"a target that is too long", "the target has 9 tokens; the model takes "
+         "at most 8 (train with --max-len 9)",
+         "attention good.safetensors a --target 'a a a a a a a a a'"},
+        {"a sentence that is not UTF-8", "the sentence is not valid UTF-8",
+         "attention good.safetensors 'a\377'"});
+    mkdir("folder.csv", 0700);
+    EACH(fails_late,
+        {"--csv into a folder that is not there", "cannot write nowhere/a.csv*",
+         "attention good.safetensors a --csv nowhere/a.csv"},
+        {"--csv onto a folder", "cannot write folder.csv: *",
+         "attention good.safetensors a --csv folder.csv"});
+}
+
+// ## Info
+
+void test_article(void) {
+    works("the model of the article",
+          "info --vocab 10000 --d-model 512 --heads 8 --layers 6 --d-ff 2048");
+    matches("it has as many parameters as it says, with commas",
+            "*encoder*embedding *5,120,000*attention *6,303,744*feed-forward "
+            "*12,598,272*norms *12,288*total *24,034,304*decoder*embedding "
+            "*5,120,000*attention *6,303,744*cross-attention *6,303,744*"
+            "feed-forward *12,598,272*norms *18,432*output layer *5,130,000*"
+            "total *35,474,192*parameters *59,508,496*", out);
+    // 64 sentences of 20 tokens, by the formula of chapter 13; a megabyte is 10^6
+    // bytes
+    double D = 512, F = 2048, H = 8, L = 6, V = 10000, S = 20, N = 64 * S;
+    double encoder = 8 * N * D + 2 * N * F + 2 * N * H * S;
+    double decoder = 14 * N * D + 2 * N * F + 2 * N * H * 2 * S;
+    matches("the memory of a step, in megabytes", form("*parameters,* %.1f "
+            "MB\n*forward pass* %.1f MB*", 16 * 59508496 / 1e6,
+            4 * (L * (encoder + decoder) + 2 * N * D + N * V) / 1e6), out);
+}
+
+void test_info(void) {
+    part = "info";
+    test_article();
+    run("info");
+    char *plain = form("%s", out);
+    matches("without options it tells the defaults", "layers 2\nd-model 64\n"
+            "heads 4\nd-ff 256\ndropout 0.1\nattention-dropout 0.1\n"
+            "activation-dropout 0.1\nnorm post\npositions sinusoidal\n"
+            "activation relu\ntie no\nmax-len 64\nbatch 64\nsource voc*", out);
+    run("info --vocab 10000");
+    same("which are 10000 words, too", plain, out);
+    prints("numbers above 2^31 are counted", "*total *5,145,192,448\n*total *"
+           "10,278,593,344\nparameters *15,423,785,792\n*",
+           "info --vocab 5000000 --d-model 1024");
+    works("of a model file", "info good.safetensors");
+    matches("it tells how the model was made", "layers 2\nd-model 16\nheads 2\n"
+            "d-ff 64\ndropout 0\nattention-dropout 0\nactivation-dropout 0\n"
+            "norm post\npositions sinusoidal\nactivation relu\ntie no\n"
+            "max-len 8\ntokens word\n*lowercase no\nmin-count 1\n"
+            "label-smoothing 0\nlr 0.01\nwarmup 10\nschedule noam\nclip 1\n"
+            "batch 4\n*steps 200\nseed 1\n*", out);
+    matches("how many words it has and how long it was trained", "*source "
+            "vocabulary 15\ntarget vocabulary 15\nsteps trained 200\n*", out);
+    matches("how many parameters it has", "*parameters *16,095*", out);
+    // What docs/using.md shows in Python opens a model, without a library.
+    char *page = contents(form("%s/docs/using.md", root), NULL);
+    char *python = strstr(page, "```python\n");
+    mkdir("python", 0700);
+    mkdir("python/out", 0700);
+    copy("good.safetensors", "python/out/model.safetensors");
+    write_text("open.py", form("%.*s", (int)(strstr(python + 9, "```")
+                                             - python - 10), python + 10));
+    int how = system("cd python && python3 ../open.py > ../shown 2>&1");
+    if (how == 127 << 8)
+        skip("opening a model in Python: there is no python3");
+    else
+        matches("Python opens a model as docs/using.md says: its d_model and "
+                "five numbers", "16*(*, *, *, *, *)*", contents("shown", NULL));
+    EACH(wrong,
+        {"what a model has itself cannot be asked for",
+         "--layers: the model in good.safetensors has its own",
+         "info good.safetensors --layers 2"},
+        {"not its heads either, although 3 would not divide the default d-model",
+         "--heads: the model in good.safetensors has its own",
+         "info good.safetensors --heads 3"},
+        {"not its vocabulary either",
+         "--vocab: the model in good.safetensors has its own",
+         "info good.safetensors --vocab 50"});
+}
+
+// ## Bad models
+
+// 15-saving.c damages model files in every way, in one process. Here it is
+// commands that are given one. (main() reads it for all of them.)
+void test_bad_models(void) {
+    part = "bad models";
+    write_text("notes", "a\tb\n");
+    write_text("empty", "");
+    size_t size;
+    char *bytes = contents("good.safetensors", &size);
+    write_file("cut", bytes, size / 2);
+    for (int i = 0; i < 4; i++) // the first number of the first tensor
+        bytes[8 + strlen(header("good.safetensors")) + (size_t)i]
+            = "\0\0\300\177"[i];
+    write_file("nan", bytes, size);
+    with_header("later", replaced(header("good.safetensors"), "\"layers\":\"2",
+                "\"layers\":\"x\\ny"), "good.safetensors");
+    EACH(fails,
+        {"none", "cannot open nowhere: " GONE, "info nowhere"},
+        {"a folder", "* .:*", "translate ."},
+        {"a text", "notes: not a model*", "evaluate notes pairs.tsv"},
+        {"an empty file", "empty: not a model*", "attention empty word"},
+        {"half a model", "cut: not a model*", "translate cut"},
+        {"a number that is none", "nan: *not finite*", "attention nan word"},
+        {"another setting", "later: not a model*layers is \"x?y\"*",
+         "info later"});
+    same("a message has no control characters", "", strpbrk(err, "\r\b\033")
+         ? err : "");
+    int ends[2];
+    if (pipe(ends) != 0 || write(ends[1], bytes, 8) != 8)
+        give_up("pipe");
+    close(ends[1]);
+    stream[0] = ends[0];
+    fails("a pipe is no file", "cannot read /dev/stdin: *", "info /dev/stdin");
+    close(ends[0]);
+    make_huge("good.safetensors", "huge");
+    fails("evaluate: a loss that is not a number is said",
+          "huge: its loss on pairs.tsv is not a number", "evaluate huge pairs.tsv");
+    static const char *const way[] = {
+        "translate huge", "translate huge --beam 4",
+        "attention huge 'the cat' --csv h.csv",
+        "attention huge 'the cat' --target 'le chat' --csv h.csv"};
+    for (int i = 0; i < 4; i++) {
+        give(SOURCES);
+        fails(form("%s: it is said that its numbers are not finite", way[i]),
+              "*the model's numbers are not finite", way[i]);
+    }
+    absent("no CSV is written of them", "h.csv");
+}
+
+// ## The standard output
+
+void test_output(void) {
+    part = "output";
+    static const char *const use[] = {
+        "translate good.safetensors", "evaluate good.safetensors pairs.tsv",
+        "attention good.safetensors cat",
+        "info good.safetensors", "info", "--help", "--version", "train --help"};
+    int full = open("/dev/full", O_WRONLY);
+    if (full < 0)
+        skip("output to a full disk: there is no /dev/full");
+    for (int i = 0; i < 8 && full >= 0; i++) {
+        give(SOURCES);
+        stream[1] = full;
+        fails(form("%s: the output goes to a full disk", use[i]),
+              "cannot write the output: No space left on device", use[i]);
+    }
+    stream[1] = CLOSED;
+    fails("a closed output is said", "cannot write the output: *",
+          "attention good.safetensors a --csv w.csv");
+    int ends[2];
+    if (pipe(ends) != 0)
+        give_up("pipe");
+    close(ends[0]);
+    stream[1] = ends[1];
+    give("a\n");
+    run("translate good.safetensors");
+    same("a reader that has gone away ends it", form("%d", 128 + SIGPIPE),
+         form("%d", status));
+    close(ends[1]);
+}
+
+int main(void) {
+    commands_begin();
+    test_help();
+    test_wrong_use();
+    run("train pairs.tsv" TINY "--steps 200 --model good.safetensors --log "
+        "good.csv");
+    part = "data";
+    test_bad_data();
+    test_good_data();
+    test_long_pairs();
+    part = "translate";
+    test_lines();
+    test_bad_lines();
+    test_letters();
+    test_waiting();
+    test_evaluate();
+    part = "byte pairs";
+    test_learning_pieces();
+    test_pieces();
+    test_first_edition();
+    test_attention();
+    test_info();
+    test_bad_models();
+    test_output();
+    return claims_end();
+}

@@ -1,0 +1,663 @@
+// Hostile input, a great deal of it. Parts of the program, and of lab 18, are
+// fed bytes that somebody damaged: they must take them, or refuse them in one
+// line.
+//
+//     model      a saved model: read, used, saved, read again
+//     pairs      a file of sentence pairs: read, numbered, put into batches
+//     text       lines on the standard input: read, cut, numbered, drawn
+//     options    a command line
+//     hub        parameters from the hub: read, saved, read again
+//     pieces     a text, cut into byte pairs and into word pieces
+//     folder     the text files of a model from the hub: its sizes are read,
+//                its tokenizer cuts a text, the model is made and computed
+//
+//     build/fuzz 20000 tests/corpus/*    for each part, all files of its name
+//                                        and 20000 seeded variations of them
+//
+// The same with libFuzzer, which looks for new paths through the program:
+//
+//     clang -g -O1 -fsanitize=fuzzer,address,undefined -DPART=model
+//         tests/program/fuzz.c -lm -o build/fuzz-model; build/fuzz-model FOLDER
+//
+// In both, all memory is counted: more than a small multiple of the input ends
+// the test. What was fed last is in the file that FUZZ_INPUT names, or else in
+// build/fuzz.input, so that after a crash one can keep it. A file in memory
+// (/dev/shm) makes it thirty times as fast.
+
+#include "../lib/sandbox.h"
+#include <unistd.h>
+
+// The input of `text` comes from here.
+int fed_byte(void);
+#define getchar fed_byte
+#include "../../notebook/lib/lab.h"
+#undef getchar
+#include "../../notebook/lib/gpt.h"
+#include "../../notebook/lib/pretrained.h"
+
+uint64_t fuzz_state = 42; // of the random numbers
+
+const char *input_name = "build/fuzz.input";
+
+void name_input(const char *behind) {
+    static char name[256];
+    const char *given = getenv("FUZZ_INPUT");
+    snprintf(name, sizeof name, "%s%s", given ? given : input_name, behind);
+    input_name = name;
+}
+
+// Ends the test where something is not as it must be. (What is allocated
+// between sandbox_begin and sandbox_end need not be freed.)
+#define MUST(holds)                                                          \
+    do {                                                                     \
+        if (!(holds)) {                                                      \
+            printf("%s:%d: must hold: %s (input in %s)\n", __FILE__,         \
+                   __LINE__, #holds, input_name);                            \
+            abort();                                                         \
+        }                                                                    \
+    } while (0)
+
+// What is fed.
+typedef struct {
+    const char *bytes;
+    size_t size, read;
+} Fed;
+
+Fed input;
+
+int fed_byte(void) {
+    return input.read < input.size ? (unsigned char)input.bytes[input.read++]
+                                   : EOF;
+}
+
+bool input_has(const char *text) {
+    size_t length = strlen(text);
+    for (size_t i = 0; i + length <= input.size; i++)
+        if (!memcmp(input.bytes + i, text, length))
+            return true;
+    return false;
+}
+
+FILE *nowhere(void) {
+    static FILE *file;
+    if (!file)
+        file = fopen("/dev/null", "w");
+    MUST(file);
+    return file;
+}
+
+// The first byte says how text is to be cut.
+Tokenizer tokenizer(void) {
+    int c = fed_byte();
+    return (Tokenizer){c & 4 ? BYTE_PAIRS : c & 1 ? CHARACTERS : WORDS,
+                       c >> 1 & 1};
+}
+
+// ## model
+
+// Uses a model that was read: whatever its numbers are.
+void use_model(Checkpoint *c) {
+    const Transformer *t = c->trainer.model;
+    Arena *arena = &c->trainer.arena;
+    Sentence source, *own;
+    if (tokenize_input("a b", c, &c->source, &source))
+        return;
+    own = translate_all(t, &source, 1, 3, arena);
+    sentences_free(own, 1);
+    own = translate_all(t, &source, 1, 1, arena);
+    free(detokenize(own->id, own->length, &c->target,
+                     c->settings.tokenizer));
+    Pass pass = {.arena = arena, .config = &t->config};
+    Saved saved;
+    Batch batch = look(&pass, &saved, t, source, *own);
+    const char **from = tokens_of(arena, &c->source, batch.source,
+                                  batch.source_length);
+    const char **to = tokens_of(arena, &c->target, batch.input,
+                                batch.target_length);
+    draw_cross_attention(nowhere(), &pass, &saved, to, from);
+    write_attention_csv(nowhere(), &pass, &saved, from, to);
+    Pairs one = {&source, own, own->length > 0, 0};
+    evaluate_loss(t, &one, 1, 0, arena);
+}
+
+// What was read can be saved, and then it is read again as the same.
+void save_again(const Checkpoint *c, bool training) {
+    size_t size, again;
+    save_checkpoint(c, input_name);
+    char *bytes = read_file(input_name, &size);
+    Checkpoint loaded = load_checkpoint(input_name, training);
+    save_checkpoint(&loaded, input_name);
+    char *same = read_file(input_name, &again);
+    MUST(size == again && !memcmp(bytes, same, size));
+}
+
+// A file that seems to have moments is read as for training.
+void feed_model(void) {
+    bool training = input_has("adam.");
+    Checkpoint c = load_checkpoint(input_name, training);
+    memory_limit = SIZE_MAX;
+    if (c.settings.config.max_len <= 100)
+        use_model(&c);
+    save_again(&c, training);
+}
+
+// ## pairs
+
+// Each token is found by its text, and the pieces of a whole word by tokenizing
+// the word.
+void check_vocabulary(const Vocab *v, Tokenizer how) {
+    for (int i = FIRST_TOKEN; i < v->count; i++) {
+        const char *token = v->token[i];
+        MUST(valid_utf8(token));
+        MUST(token_id(v, token, (int)strlen(token)) == i);
+        if (how.tokens == BYTE_PAIRS && *token == ' ' && token[1]) {
+            Sentence s = tokenize(token + 1, v, how);
+            MUST(s.length == 2 && s.id[0] == i);
+            free(s.id);
+        }
+    }
+}
+
+// Text made of tokens is cut into the same tokens again.
+void check_sentence(Sentence s, const Vocab *v, Tokenizer how) {
+    char *text = detokenize(s.id, s.length, v, how);
+    Sentence again = tokenize(text, v, how);
+    MUST(again.length == s.length);
+    for (int i = 0; i < s.length; i++)
+        MUST(s.id[i] == UNKNOWN || again.id[i] == s.id[i]);
+    free(again.id);
+    free(text);
+}
+
+void feed_pairs(void) {
+    Tokenizer how = tokenizer();
+    int least = 1 + fed_byte() % 4;
+    write_file(input_name, input.bytes + input.read, input.size - input.read);
+    Text text = read_pairs(input_name, how);
+    Settings s = {.tokenizer = how, .min_count = least, .merges = 10 * least};
+    Vocab from = new_vocab(&s, text.source, text.count);
+    Vocab to = new_vocab(&s, text.target, text.count);
+    check_vocabulary(&from, how);
+    check_vocabulary(&to, how);
+    Pairs p = tokenize_pairs(&text, &from, &to, how, 30);
+    MUST(p.count + p.too_long == text.count);
+    bool known = how.tokens == BYTE_PAIRS || (how.tokens == WORDS && least == 1);
+    for (int i = 0; known && i < p.count; i++)
+        check_sentence(p.source[i], &from, how);
+    if (!p.count)
+        return;
+    int *order = allocate((size_t)p.count, sizeof *order);
+    epoch_order(order, &p, 1 + least, 1, 1);
+    Arena arena = {0};
+    for (int i = 0; i < p.count; i += 1 + least)
+        make_batch(&arena, &p, order + i, min_int(1 + least, p.count - i));
+}
+
+// ## text
+
+// A checkpoint whose words are all those of the text.
+Checkpoint checkpoint_of(char *text, Tokenizer how) {
+    Checkpoint c = {.settings = {.tokenizer = how, .min_count = 1,
+                                 .merges = 20}};
+    c.settings.config.max_len = 20;
+    c.source = new_vocab(&c.settings, &text, 1);
+    check_vocabulary(&c.source, how);
+    return c;
+}
+
+void draw_line(char *line, const Checkpoint *c, Sentence s) {
+    const char *names[] = {line, c->source.token[s.id[0]]};
+    real weights[] = {0, 1, (real)0.5, (real)0.25};
+    draw_attention(nowhere(), mat(weights, 2, 2), names, names);
+    write_quoted(nowhere(), line, '\n');
+    MUST(*last_characters(line, 0) == '\0');
+}
+
+void feed_text(void) {
+    Tokenizer how = tokenizer();
+    char *line = allocate(LONGEST_LINE, 1);
+    for (int number = 1; read_line(line, number); number++) {
+        Checkpoint none = {.settings = {.tokenizer = how}};
+        Sentence s;
+        none.source = vocab_new();
+        const char *wrong = tokenize_input(line, &none, &none.source, &s);
+        if (!valid_utf8(line)) {
+            MUST(wrong);
+            fail("line %d of the input %s", number, wrong);
+        }
+        if (how.lowercase)
+            lower_case(line);
+        MUST(valid_utf8(line));
+        Checkpoint c = checkpoint_of(line, how);
+        wrong = tokenize_input(line, &c, &c.source, &s);
+        MUST(s.id[s.length - 1] == END && (s.length > 21) == !!wrong);
+        for (int i = 0; i < s.length - 1; i++)
+            MUST(s.id[i] >= FIRST_TOKEN && s.id[i] < c.source.count);
+        check_sentence(s, &c.source, how);
+        draw_line(line, &c, s);
+        checkpoint_free(&c);
+    }
+    free(line);
+}
+
+// ## options
+
+// Arguments are separated by zero bytes or line ends, as in a file of corpus.
+void feed_options(void) {
+    enum { MOST = 40 };
+    char name[] = "transformer", *argument[MOST + 1] = {name};
+    char *text = allocate(input.size + 1, 1), *next = text;
+    int count = 1;
+    memcpy(text, input.bytes, input.size);
+    while (next < text + input.size && count < MOST) {
+        argument[count++] = next;
+        next += strcspn(next, "\n");
+        *next++ = '\0';
+    }
+    Arguments a = read_arguments(count, argument);
+    MUST(a.command && a.operands <= a.command->most);
+    for (int i = 0; i < OPTIONS; i++) {
+        Settings back = a.settings;
+        const char *text_of_it = a.settings.text[i];
+        MUST(!text_of_it || set_option(&back, &options[i], text_of_it));
+    }
+    MUST(!bind_settings(&a.settings));
+}
+
+// ## hub
+
+// The list that the file must fill.
+typedef struct {
+    TensorList list;
+    Mat at[3];
+} Small;
+
+void small_list(Small *s) {
+    *s = (Small){.at = {{0}}};
+    list_tensor(&s->list, &s->at[0], 3, 4, INIT_XAVIER, join("a", ".weight"));
+    list_tensor(&s->list, &s->at[1], 1, 4, INIT_ZEROS, join("a", ".bias"));
+    list_tensor(&s->list, &s->at[2], 1, 2, INIT_ONES, join("norm", ".weight"));
+}
+
+void feed_hub(void) {
+    const char *const ignored[] = {".mask", NULL};
+    const Naming naming = {"model.", ignored};
+    Small s, again;
+    small_list(&s);
+    small_list(&again);
+    read_parameters(&s.list, naming, "build", input_name);
+    save_parameters(&s.list, input_name);
+    read_parameters(&again.list, naming, "build", input_name);
+    for (size_t i = 0; i < s.list.count; i++)
+        MUST(isfinite(s.list.values[i])
+             && s.list.values[i] == again.list.values[i]);
+}
+
+// ## pieces
+
+// A file in a folder of its own, with this content; returns the folder.
+const char *folder_with(const char *name, const char *bytes, size_t size) {
+    static char folder[300], path[400];
+    snprintf(folder, sizeof folder, "%s.folder", input_name);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    mkdir(folder, 0777);
+    write_file(path, bytes, size);
+    return folder;
+}
+
+// The tokens of a text, put side by side, are the text.
+void check_bytes(const BytePairs *b, const char *text) {
+    char *valid = repaired(text), *next = valid;
+    Sentence s = cut_bytes(b, text);
+    for (int i = 0; i < s.length; i++) {
+        MUST(s.id[i] >= 0 && s.id[i] < b->tokens.size);
+        const char *c = b->tokens.text[s.id[i]];
+        for (; *c; c += utf8_length(c))
+            MUST(byte_of(utf8_number(c)) == (unsigned char)*next++);
+    }
+    MUST(!*next);
+    free(s.id);
+    free(valid);
+}
+
+const char sample[] = "It's 12345 o'clock!\r\n\n  \tÀ \xe4\xb8 caf\xff";
+
+void use_byte_pairs(BytePairs b) {
+    check_bytes(&b, sample);
+    byte_pairs_free(&b);
+}
+
+// All bytes are tokens, and nothing is joined.
+BytePairs plain_bytes(char text[256][5], const char **of) {
+    BytePairs b = {.tokens = {.text = of, .size = 256}};
+    for (int k = 0; k < 256; k++) {
+        *write_utf8(text[k], character_of(k)) = '\0';
+        of[k] = text[k];
+        b.byte[k] = k;
+    }
+    return b;
+}
+
+void feed_pieces(void) {
+    static const char vocab[] = "[UNK]\n[CLS]\n[SEP]\n[MASK]\n[PAD]\na\n##a\n"
+                                "e\n##e\nthe\n##ing\n!\n中";
+    enum { WORD_PIECES = 13 };
+    bool cased = fed_byte() & 1;
+    size_t size = input.size - input.read;
+    char *text = allocate(size + 1, 1), letter[256][5];
+    const char *of[256];
+    memcpy(text, input.bytes + input.read, size);
+    BytePairs b = plain_bytes(letter, of);
+    check_bytes(&b, text);
+    const char *folder = folder_with("vocab.txt", vocab, sizeof vocab - 1);
+    WordPieces w = read_word_pieces(folder, WORD_PIECES);
+    w.cased = cased;
+    Sentence s = cut_words(&w, text);
+    MUST(s.length >= 2 && s.id[0] == special_id(&w, CLS)
+         && s.id[s.length - 1] == special_id(&w, SEP));
+    for (int i = 0; i < s.length; i++)
+        MUST(s.id[i] >= 0 && s.id[i] < WORD_PIECES);
+    free(s.id);
+    free(text);
+    word_pieces_free(&w);
+}
+
+// ## folder
+
+// Writes the files that stand in the input, each behind a line "=== NAME", and
+// removes those that do not. Returns the folder.
+const char *folder_of_input(void) {
+    const char *const known[] = {
+        "config.json", "vocab.json", "merges.txt", "vocab.txt",
+        "tokenizer_config.json"};
+    const char *folder = NULL;
+    char *text = allocate(input.size + 1, 1), mark[64];
+    memcpy(text, input.bytes, input.size);
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+        snprintf(mark, sizeof mark, "=== %s\n", known[k]);
+        const char *from = strstr(text, mark);
+        const char *begin = from ? from + strlen(mark) : "";
+        const char *end = strstr(begin, "\n=== ");
+        folder = folder_with(known[k], begin,
+                             end ? (size_t)(end + 1 - begin) : strlen(begin));
+        if (!from)
+            remove(path_in(folder, known[k]));
+    }
+    return folder;
+}
+
+// The table of tokens may take as much memory as config.json says.
+void allow_tokens(int V) {
+    memory_limit += sizeof(char *) * (size_t)V;
+}
+
+enum { FED_TOKENS = 3 };
+
+// The pass of a model, and what it reads: so many tokens, or 0 if it is too
+// large to be more than listed.
+int begin_pass(Pass *pass, const Config *c, TensorList *l, int *ids) {
+    static Arena arena;
+    memory_limit = SIZE_MAX;
+    if (l->count >= 20000)
+        return 0;
+    arena = (Arena){0};
+    place_tensors(l);
+    *pass = (Pass){.arena = &arena, .config = c, .sentences = 1};
+    for (int i = 0; i < FED_TOKENS; i++)
+        ids[i] = i % c->target_vocab;
+    return min_int(FED_TOKENS, c->max_len);
+}
+
+void use_gpt2(const char *folder) {
+    Config c = gpt2_config(folder);
+    allow_tokens(c.target_vocab);
+    MUST(end_token(folder, c.target_vocab) < c.target_vocab);
+    use_byte_pairs(read_byte_pairs(folder, c.target_vocab));
+    ModernGpt t = gpt2_outline(&c);
+    Pass pass;
+    ModernSaved saved;
+    int ids[FED_TOKENS], T = begin_pass(&pass, &c, &t.base->list, ids);
+    if (T) {
+        split_attention(&t);
+        modern_forward(&pass, &saved, &t, ids, T);
+    }
+}
+
+void use_bert(const char *folder) {
+    double epsilon;
+    int segments;
+    Config c = bert_config(folder, &epsilon, &segments);
+    allow_tokens(c.target_vocab);
+    WordPieces w = read_word_pieces(folder, c.target_vocab);
+    Sentence s = cut_words(&w, sample);
+    for (int i = 0; i < s.length; i++)
+        MUST(s.id[i] >= 0 && s.id[i] < w.tokens.count);
+    free(s.id);
+    word_pieces_free(&w);
+    Bert *b = bert_outline(&c, segments);
+    Pass pass;
+    int ids[FED_TOKENS], T = begin_pass(&pass, &c, &b->base->list, ids);
+    if (T) {
+        turn_bert(b);
+        bert_logits(&pass, b, bert_forward(&pass, b, ids, T));
+    }
+}
+
+void feed_folder(void) {
+    const char *folder = folder_of_input();
+    if (input_has("\"bert\""))
+        use_bert(folder);
+    else
+        use_gpt2(folder);
+}
+
+// ## One input
+
+typedef struct {
+    const char *name;
+    void (*feed)(void);
+    bool misused; // refusals end with status 2
+} Part;
+
+const Part parts[] = {
+    {"model", feed_model, false}, {"pairs", feed_pairs, false},
+    {"text", feed_text, false}, {"options", feed_options, true},
+    {"hub", feed_hub, false},
+    {"pieces", feed_pieces, false}, {"folder", feed_folder, false},
+};
+enum { PARTS = sizeof parts / sizeof *parts };
+
+// A refusal is one line that says who speaks, without control characters.
+void check_message(int status, bool misused) {
+    const char *end = strchr(last_message, '\n');
+    MUST(status == (misused ? 2 : 1));
+    MUST(!strncmp(last_message, "transformer: ", 13) && end && !end[1]);
+    for (const char *c = last_message; c < end; c++)
+        MUST(*c < 0 || *c >= ' ');
+    MUST(!misused || strstr(last_message, "(see: transformer"));
+}
+
+// Feeds a part. Returns whether the input was taken.
+bool feed(const Part *part, const char *bytes, size_t size) {
+    nowhere(); // opened here, it stays open
+    write_file(input_name, bytes, size);
+    input = (Fed){bytes, size, 0};
+    sandbox_begin();
+    memory_limit = memory_now + 100 * size + (2 << 20);
+    if (setjmp(where_exit_returns) == 0)
+        part->feed();
+    int status = sandbox_end();
+    if (status)
+        check_message(status, part->misused);
+    return status == 0;
+}
+
+// ## Variations
+
+// What stands in such files, and what may hurt whoever reads them.
+const char *const words[] = {
+    "\t", "\n", "\r\n", "\xef\xbb\xbf", "\xc2\xa0", "\xe2\x80\xaf", "\xff",
+    "\xc3", "\xf0\x9f\x98\x80", "\xed\xa0\x80", "<end>", "\"", "\\", "\\n",
+    "\\u0041", "{", "}", "[", "]", ":", ",", "{}", "[]", "null", "-1", "0", "1",
+    "4294967296", "9223372036854775808", "18446744073709551615", "1e999", "nan",
+    "inf", "0x10", "--", "-", "=", "train", "info", "--steps", "--resume",
+    "--heads", "--d-model", "--help", "\"__metadata__\"", "\"F32\"",
+    "\"shape\"", "\"data_offsets\"", "\"step\":\"1\"", "adam.m.", "%s%n",
+    "a\\tb", " \\ta\\n", "\\t", "bpe", "word", "--merges", "\"merges\":\"0\"",
+    "\"a.bias\"", "\\ud83d",
+    "model.", "[MASK]", "\"gpt2\"", "\n=== ", "'s", "newest.", "\x1b[2J",
+    "\xc2\x9b", "a", " ",
+};
+enum { WORDS_KNOWN = sizeof words / sizeof *words, LONGEST = 1 << 15 };
+
+int below(int n) {
+    return (int)(uniform(&fuzz_state) * n);
+}
+
+// Puts `count` bytes in the place of `gone` bytes at `place`; returns the size.
+size_t replace(char *bytes, size_t size, size_t place, size_t gone,
+               const char *by, size_t count) {
+    char copied[256];
+    if (size - gone + count > LONGEST || count > sizeof copied)
+        return size;
+    memcpy(copied, by, count); // it may be a part of the bytes
+    memmove(bytes + place + count, bytes + place + gone, size - place - gone);
+    memcpy(bytes + place, copied, count);
+    return size - gone + count;
+}
+
+// Changes one thing; returns the new size.
+size_t change(char *bytes, size_t size) {
+    size_t place = (size_t)below((int)size + 1), left = size - place;
+    size_t some = left ? (size_t)below((int)fmin((double)left, 200)) : 0;
+    const char *word = words[below(WORDS_KNOWN)];
+    char byte = (char)below(256);
+    switch (left ? below(7) : 5) {
+    case 0:
+        bytes[place] ^= (char)(1 << below(8));
+        return size;
+    case 1:
+        return replace(bytes, size, place, 1, &byte, 1);
+    case 2:
+        return replace(bytes, size, place, some, "", 0);
+    case 3:
+        return replace(bytes, size, place, 0, bytes + place, some);
+    case 4:
+        return replace(bytes, size, place, some, word, strlen(word));
+    case 5:
+        return replace(bytes, size, place, 0, word, strlen(word));
+    default:
+        return below(20) ? size : place; // cut off
+    }
+}
+
+// Mends the length of a model's header, so that the damage behind it is seen.
+void mend_length(char *bytes, size_t size) {
+    size_t end = 0;
+    for (size_t i = 8; i + 1 < size; i++)
+        if (bytes[i] == '}' && (bytes[i + 1] == '}'))
+            end = i + 2;
+    for (int i = 0; end && i < 8; i++)
+        bytes[i] = (char)((uint64_t)(end - 8) >> 8 * i);
+}
+
+// Whether such a file begins with the length of a header.
+bool has_header(const Part *part) {
+    return !strcmp(part->name, "model") || !strcmp(part->name, "hub");
+}
+
+size_t vary(const Part *part, char *bytes, size_t size) {
+    for (int n = 1 + below(4); n > 0; n--)
+        size = change(bytes, size);
+    if (has_header(part) && size > 8 && below(8))
+        mend_length(bytes, size);
+    return size;
+}
+
+#ifdef PART
+
+#define TEXT_OF(name) #name
+#define NAME_OF(name) TEXT_OF(name)
+
+const Part *part_of_name(void) {
+    const Part *p = parts;
+    while (strcmp(p->name, NAME_OF(PART)))
+        p++;
+    return p;
+}
+
+size_t LLVMFuzzerMutate(uint8_t *bytes, size_t size, size_t most);
+
+// Half of the variations are libFuzzer's.
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most,
+                               unsigned seed) {
+    char own[LONGEST + 1];
+    fuzz_state = seed;
+    if (size > LONGEST || below(2)) {
+        size = LLVMFuzzerMutate(bytes, size, most);
+        if (has_header(part_of_name()) && size > 8 && below(8))
+            mend_length((char *)bytes, size);
+        return size;
+    }
+    memcpy(own, bytes, size);
+    size = vary(part_of_name(), own, size);
+    size = size < most ? size : most;
+    memcpy(bytes, own, size);
+    return size;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+    if (!messages)
+        name_input("." NAME_OF(PART));
+    feed(part_of_name(), (const char *)bytes, size);
+    return 0;
+}
+
+#else
+
+bool is_of(const Part *part, const char *path) {
+    const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    size_t length = strlen(part->name);
+    return !strncmp(name, part->name, length) && name[length] == '-';
+}
+
+// Feeds a part with all its files, then with variations of them: some of both
+// must be taken.
+void try_part(const Part *part, int variations, char **path, int paths) {
+    enum { FILES = 200 };
+    char *file[FILES], varied[LONGEST + 1];
+    size_t size[FILES];
+    int files = 0, taken = 0, whole = 0;
+    for (int i = 0; i < paths && files < FILES; i++)
+        if (is_of(part, path[i])) {
+            file[files] = read_file(path[i], &size[files]);
+            MUST(size[files] <= LONGEST);
+            whole += feed(part, file[files], size[files]);
+            files++;
+        }
+    for (int i = 0; files && i < variations; i++) {
+        int which = below(files);
+        memcpy(varied, file[which], size[which]);
+        taken += feed(part, varied, vary(part, varied, size[which]));
+    }
+    CLAIM(whole > 0 && taken > 0, "%s: %d files, %d of them taken; %d "
+          "variations, %d of them taken and the others refused with a reason",
+          part->name, files, whole, variations, taken);
+    while (files > 0)
+        free(file[--files]);
+}
+
+int main(int argc, char **argv) {
+    int variations = argc > 2 ? atoi(argv[1]) : 0;
+    if (variations < 1) {
+        printf("fuzz: VARIATIONS FILE...\n");
+        return 2;
+    }
+    name_input("");
+    for (const Part *p = parts; p < parts + PARTS; p++)
+        try_part(p, variations, argv + 2, argc - 2);
+    remove(input_name);
+    return claims_end();
+}
+
+#endif
