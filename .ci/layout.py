@@ -1,16 +1,22 @@
-"""How long the chapters of transformer.c may be. Lines that are only marks or shapes do not
-count. What .ci/caps.txt allows may fall, and never rises.
-"""
+"""How long the chapters of transformer.c may be, and who may use whom."""
 
 import re
+import subprocess
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
+from os.path import dirname, join, normpath
 from pathlib import Path
 
+# Each may use those before it, and the program and its data; but nobody uses tests.
+PARTS = """tests/lib notebook/lib tests notebook docs/assets docs/exercises docs/live
+    docs/book docs/write docs/release""".split()
+CODE = r"\./(.*\.(c|h|py|js|mjs|sh|css|awk|lua)$|Makefile$|\.ci/)"
+OTHER = r"\./(transformer\.c$|docs/[a-z]*\.(js|css)$|.*(minisearch|unicode\.h$)|build/|out/|exercises/)"
 CAPS = [line.split() for line in Path(".ci/caps.txt").read_text().splitlines()]
 
 
 def chapters():
+    """Lines that are only marks or shapes do not count."""
     code, prose, name = Counter(), Counter(), None
     for line in Path("transformer.c").read_text("utf-8").splitlines():
         mark = re.match(r"//@ chapter (\w+)", line)
@@ -24,6 +30,37 @@ def chapters():
                    f"allowed are {caps[name]}: move it to a lab, or make something shorter")
 
 
-wrong = list(chapters())
+def files():
+    found = subprocess.run(["find", ".", "-type", "f"], stdout=subprocess.PIPE, text=True).stdout
+    return [path[2:] for path in found.split("\n")
+            if re.match(CODE, path) and not re.match(OTHER, path)]
+
+
+def part(path):
+    """None: whoever wants may use it, as the list of tests."""
+    return next((name for name in PARTS if f"{path}/".startswith(f"{name}/")
+                 and path != "tests/list"), None)
+
+
+def uses():
+    """Imports, and paths that begin a string; in a script, a word."""
+    modules = defaultdict(set)
+    for path in files():
+        modules[path.endswith(".py") and Path(path).stem].add(part(path))
+    for path in filter(part, files()):
+        text = re.sub(r"(?m)(^|\s)(//|# ).*", "", Path(path).read_text("utf-8")).replace('" / "', "/")
+        before = r"[\s\"'`]" if path.endswith(".sh") else r"[\"'`]"
+        used = [{part(normpath(join(dirname(path), to) if to[0] == "." else to))} for to in
+                re.findall(before + r"((?:\.\./|tests/|notebook/|docs/)[\w./-]+)", text)]
+        for name in re.findall(r"(?m)^\s*(?:from|import) (\w+)", text):
+            used += [modules[name]] if path.endswith(".py") and name in modules else []
+        mine = part(path)
+        for its in used:
+            if not any(to in (None, mine) or to != "tests" and PARTS.index(to) < PARTS.index(mine)
+                       for to in its):
+                yield f"{path} may not use {' or '.join(its)}"
+
+
+wrong = [*chapters(), *uses()]
 print("\n".join(wrong))
 sys.exit(bool(wrong))
