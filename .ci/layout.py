@@ -1,4 +1,4 @@
-"""How long the chapters of transformer.c may be, and who may use whom."""
+"""How long chapters and folders may be, and who may use whom."""
 
 import re
 import subprocess
@@ -36,6 +36,16 @@ def files():
             if re.match(CODE, path) and not re.match(OTHER, path)]
 
 
+def folders():
+    """Lines of code of each folder; "rest" is what lies in none of them."""
+    caps, lines = {row[0]: int(row[1]) for row in CAPS if len(row) == 2}, Counter()
+    for path in files():
+        name = next((name for name in caps if path.startswith(f"{name}/")), "rest")
+        lines[name] += Path(path).read_bytes().count(b"\n")
+    return [f"{name}: {lines[name]} lines of code, allowed are {caps[name]}"
+            for name in caps if lines[name] > caps[name]]
+
+
 def part(path):
     """None: whoever wants may use it, as the list of tests."""
     return next((name for name in PARTS if f"{path}/".startswith(f"{name}/")
@@ -61,6 +71,6 @@ def uses():
                 yield f"{path} may not use {' or '.join(its)}"
 
 
-wrong = [*chapters(), *uses()]
+wrong = [*chapters(), *folders(), *uses()]
 print("\n".join(wrong))
 sys.exit(bool(wrong))
