@@ -5254,7 +5254,8 @@ const char *next_token(const char **text, Tokenizer tokenizer, int *length) {
 // A token: its bytes (no zero byte need follow), how many, and its number.
 typedef struct {
     const char *text;
-    int length, id;
+    size_t length;
+    int id;
 } Token;
 
 typedef struct {
@@ -5273,9 +5274,9 @@ void vocab_free(Vocab *v) {
 // The order for qsort and bsearch: by bytes.
 int compare_tokens(const void *left, const void *right) {
     const Token *a = left, *b = right;
-    int order = memcmp(a->text, b->text,
-                       (size_t)min_int(a->length, b->length));
-    return order ? order : a->length - b->length;
+    bool longer = a->length > b->length;
+    int order = memcmp(a->text, b->text, longer ? b->length : a->length);
+    return order ? order : longer - (a->length < b->length);
 }
 
 // Makes the index of a vocabulary that is complete.
@@ -5284,14 +5285,14 @@ void vocab_sort(Vocab *v) {
     v->index = reallocate(v->index, n, sizeof *v->index);
     for (int id = FIRST_TOKEN; id < v->count; id++)
         v->index[id - FIRST_TOKEN] =
-            (Token){v->token[id], (int)strlen(v->token[id]), id};
+            (Token){v->token[id], strlen(v->token[id]), id};
     qsort(v->index, n, sizeof *v->index, compare_tokens);
 }
 
 // The number of the token of `length` bytes at `text`, or UNKNOWN. Special
 // tokens are not looked up: "<end>" in a text is a word like any other.
 int token_id(const Vocab *v, const char *text, int length) {
-    Token key = {text, length, 0};
+    Token key = {text, (size_t)length, 0};
     Token *found = bsearch(&key, v->index, (size_t)(v->count - FIRST_TOKEN),
                            sizeof key, compare_tokens);
     return found ? found->id : UNKNOWN;
@@ -6057,7 +6058,6 @@ typedef struct {
     Vocab source, target;
     Trainer trainer;   // to use the model, .model is enough: the rest is zero
     char *texts;       // those of the settings, if they come from a file
-    const char *more;  // NULL, or metadata to add, as text: ,"key":"value"
 } Checkpoint;
 
 // Frees all that a checkpoint holds, whether loaded or new.
@@ -6197,7 +6197,6 @@ void write_metadata(FILE *file, const Checkpoint *c) {
     fprintf(file, ",\"step\":\"%" PRId64 "\"", c->trainer.step);
     write_vocab(file, "source_vocabulary", &c->source);
     write_vocab(file, "target_vocabulary", &c->target);
-    fputs(c->more ? c->more : "", file);
     fputc('}', file);
 }
 
