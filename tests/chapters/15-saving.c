@@ -521,22 +521,19 @@ void test_other_writing(void) {
     test_other_order();
 }
 
-// What stands in .more, as another program has put it there.
+// Quotation marks in a value have backslashes, so it is never taken for a key.
 void test_more_metadata(void) {
-    Checkpoint c = random_checkpoint(POST_NORM, SINUSOIDAL, 0);
-    c.more = ",\"by\":\"A \\\"step\\\":\\\"5\\\" \\n B\"";
-    save_checkpoint(&c, FILE_NAME);
+    char *header = replaced("\"step\"", "\"by\":\"A \\\"step\\\":\\\"5\\\" "
+                            "\\n B\",\"step\"");
+    write_header(header);
     Reader r = open_model(FILE_NAME);
     CLAIM(!strcmp(metadata(&r, "by", true), "A \"step\":\"5\" \n B")
           && !strcmp(metadata(&r, "step", true), "123456")
           && !strcmp(metadata(&r, "by", true), "A \"step\":\"5\" \n B")
           && !metadata(&r, "b", false),
-          "metadata of another program are saved with ours");
+          "metadata of another program are read, and are no names");
     close_model(&r);
-    Checkpoint loaded = load_checkpoint(FILE_NAME, true);
-    CLAIM(same_checkpoint(&c, &loaded), "which come back as without them");
-    checkpoint_free(&c);
-    checkpoint_free(&loaded);
+    free(header);
 }
 
 // ## Everything else is refused
