@@ -4197,8 +4197,7 @@ void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
         Mat mean = arena_zeros(pass->arena, first.rows, first.cols);
         for (int h = 0; h < H; h++)
             add(mean, attention_of(s, CROSS, l, h, H));
-        for (ptrdiff_t i = 0; i < (ptrdiff_t)mean.rows * mean.cols; i++)
-            mean.at[i] /= (real)H;
+    scale_by(mean, 1 / (real)H);
         fprintf(file, "%scross-attention, layer %d, mean of %d heads\n\n",
                 l ? "\n" : "", l, H);
         draw_attention(file, mean, written, source);
@@ -4309,9 +4308,8 @@ double saved_bytes(const Config *c, double B, double S, double T) {
 //@ chapter engine_room
 // # Interlude. The engine room
 //
-// Chapter 1 said what the tools of this program do: they report errors, give
-// memory, go through matrices, draw random numbers, and multiply. Here is how.
-// If you are here for the transformer, stop here.
+// Chapter 1 said what the tools of this program do; here is how they do it. If
+// you are here for the transformer, stop here.
 //
 //@ plumbing one line on the standard error stream, and stop
 // ## When something is wrong
@@ -4653,11 +4651,17 @@ uint32_t scramble32(uint32_t x) {
 #include <unistd.h>
 #endif
 
+// PATH.new, in memory that the next call uses again.
+const char *beside(const char *path) {
+    static char name[FILENAME_MAX];
+    if (snprintf(name, sizeof name, "%s.new", path) >= (int)sizeof name)
+        fail("cannot write %s: the name is too long", path);
+    return name;
+}
+
 // Opens PATH.new for writing, or fails with the reason.
 FILE *begin_file(const char *path) {
-    char beside[FILENAME_MAX];
-    snprintf(beside, sizeof beside, "%s.new", path);
-    FILE *file = fopen(beside, "wb");
+    FILE *file = fopen(beside(path), "wb");
     if (!file)
         fail("cannot write %s: %s", path, strerror(errno));
     return file;
@@ -4667,8 +4671,6 @@ FILE *begin_file(const char *path) {
 // wrong before, the rest is left out and PATH.new is removed; the program
 // fails, and says the first reason.
 void end_file(FILE *file, const char *path) {
-    char beside[FILENAME_MAX];
-    snprintf(beside, sizeof beside, "%s.new", path);
     bool good = !ferror(file) && fflush(file) == 0;
 #ifdef TRANSFORMER_POSIX
     good = good && fsync(fileno(file)) == 0;
@@ -4678,9 +4680,9 @@ void end_file(FILE *file, const char *path) {
     if (good)
         remove(path); // rename does not replace there
 #endif
-    if (!good || rename(beside, path) != 0) {
+    if (!good || rename(beside(path), path) != 0) {
         int reason = errno; // remove may change it
-        remove(beside);
+        remove(beside(path));
         fail("cannot write %s: %s (what was there before is unchanged)", path,
              strerror(reason));
     }
@@ -4689,16 +4691,13 @@ void end_file(FILE *file, const char *path) {
 //@ plumbing threads that wait sleep soon; the clock; is it a terminal?
 // ## Threads that wait
 //
-// Between two shared loops a thread waits for the next. It looks for it again
-// and again, since going to sleep and waking take their time. But if it keeps
-// looking, other programs cannot use its core; two trainings side by side would
+// Between two shared loops a thread waits for the next. While it keeps looking
+// for it, other programs cannot use its core; two trainings side by side would
 // take not twice as long but thirty times. So it looks for a millisecond at
-// most, and then it sleeps.
-//
-// GCC's library counts how often it looks, Clang's counts milliseconds. Both
-// are told so by environment variables, and GCC's reads them before `main`
-// begins. So the program sets them and then begins once more, in the same
-// process. What the user has set stays.
+// most, and then it sleeps. GCC's library counts how often it looks, Clang's
+// counts milliseconds. Both are told so by environment variables, and GCC's
+// reads them before `main` begins. So the program sets them and then begins
+// once more, in the same process. What the user has set stays.
 
 #include <time.h>
 #ifdef _OPENMP
@@ -5073,8 +5072,6 @@ void check_arithmetic(void) {
 //     tokenize_pairs  text -> numbers         for the batches of chapter 10
 //     detokenize      numbers -> text         after the decoding of chapter 12
 //
-// All of it is plain string handling.
-//
 //@ plumbing UTF-8: what is valid, and what is a lower-case letter
 // ## Characters
 //
@@ -5248,9 +5245,6 @@ const char *next_token(const char **text, Tokenizer tokenizer, int *length) {
 // little is lost, since little can be learned from one occurrence.
 //
 //@ plumbing the lists, how a token is found in them, how they are built
-// A vocabulary has two lists: its tokens by their numbers, and an index of them
-// in the order of their bytes, where a binary search finds a text.
-
 // A token: its bytes (no zero byte need follow), how many, and its number.
 typedef struct {
     const char *text;
@@ -5331,11 +5325,9 @@ Vocab vocab_new(void) {
 Vocab vocab_build(char *const *text, int texts, Tokenizer tokenizer,
                   int min_count) {
     Vocab v = vocab_new(), all = vocab_new();
-    for (int i = 0; i < texts; i++) {
-        const char *s = text[i], *token;
-        for (int n; (token = next_token(&s, tokenizer, &n)) != NULL;)
-            vocab_append(&all, token, n);
-    }
+    for (int i = 0, n; i < texts; i++)
+        for (const char *s = text[i], *w; (w = next_token(&s, tokenizer, &n));)
+            vocab_append(&all, w, n);
     vocab_sort(&all);
     const Token *t = all.index;
     for (int i = 0; i <= all.count - FIRST_TOKEN - min_count; i++)
@@ -5381,11 +5373,6 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer tokenizer,
 // does not occur in the training data.
 //
 //@ figure merging
-//
-// Which two parts a piece was made of need not be kept. Wherever its text
-// stands between two borders of pieces, earlier merges have left the same two
-// parts, since what they join depends on nothing outside; and once it is made,
-// it is a single piece wherever it stands. So no two merges make the same text.
 
 //@ plumbing a word is spelled, and its pieces are joined
 // What two neighbors make is looked up once, and again only when one of them
@@ -5492,12 +5479,9 @@ Sentence spell_words(char *const *text, int texts, Vocab *v, int **times) {
     Vocab words = vocab_build(text, texts, by_words, 1);
     int *count = allocate((size_t)words.count, sizeof *count);
     size_t room = 0;
-    for (int i = 0; i < texts; i++) {
-        Sentence s = tokenize(text[i], &words, by_words);
-        for (int k = 0; k < s.length; k++)
-            count[s.id[k]]++;
-        free(s.id);
-    }
+    for (int i = 0, n; i < texts; i++)
+        for (const char *s = text[i], *w; (w = next_token(&s, by_words, &n));)
+            count[token_id(&words, w, n)]++;
     for (int i = FIRST_TOKEN; i < words.count; i++)
         room += strlen(words.token[i]) + 2;
     vocab_append(&words, " ", 1);
@@ -5980,42 +5964,6 @@ bool set_option(Settings *s, const Option *o, const char *text) {
     return *value >= 0;
 }
 
-// Fills in what was not given and follows from other settings:
-//
-//     d_model 64, warmup 400    →    d_ff 256, rate 1/√25600 = 0.00625
-//     dropout 0.1               →    attention and activation dropout 0.1
-//
-// The rate is the paper's formula (D · t)^(-1/2) at step w.
-void derive_settings(Settings *s) {
-    Config *c = &s->config;
-    if (c->d_ff < 0)
-        c->d_ff = 4 * c->d_model;
-    if (s->recipe.rate < 0)
-        s->recipe.rate = 1 / sqrt((double)c->d_model * s->recipe.warmup);
-    if (c->attention_dropout < 0)
-        c->attention_dropout = c->dropout;
-    if (c->activation_dropout < 0)
-        c->activation_dropout = c->dropout;
-    if (s->merges < 0)
-        s->merges = s->tokenizer.tokens == BYTE_PAIRS ? 4000 : 0;
-}
-
-// Makes numbers of the texts. Returns NULL, or the first option whose text is
-// not allowed. The sizes of the vocabularies stay as they are.
-const Option *bind_settings(Settings *s) {
-    Config *c = &s->config;
-    c->d_ff = s->merges = -1;
-    c->attention_dropout = c->activation_dropout = s->recipe.rate = -1;
-    s->recipe.steps = 0;
-    for (int i = 0; i < OPTIONS; i++) {
-        const char *text = s->text[i] ? s->text[i] : options[i].initial;
-        if (text && !set_option(s, &options[i], text))
-            return &options[i];
-    }
-    derive_settings(s);
-    return NULL;
-}
-
 // The place in the table of the option of that name, `length` bytes long; -1 if
 // there is none.
 int option_place(const char *name, size_t length) {
@@ -6031,6 +5979,35 @@ const char *given(const Settings *s, const char *name) {
     return s->text[option_place(name, strlen(name))];
 }
 
+// Makes numbers of the texts, and derives what was not given:
+//
+//     d_model 64, warmup 400    →    d_ff 256, rate 1/√25600 = 0.00625
+//     dropout 0.1               →    attention and activation dropout 0.1
+//
+// The rate is the paper's formula (D · t)^(-1/2) at step w. Returns NULL, or
+// the first option whose text is not allowed.
+const Option *bind_settings(Settings *s) {
+    Config *c = &s->config;
+    for (int i = 0; i < OPTIONS; i++) {
+        const char *text = s->text[i] ? s->text[i] : options[i].initial;
+        if (text && !set_option(s, &options[i], text))
+            return &options[i];
+    }
+    if (!given(s, "d-ff"))
+        c->d_ff = 4 * c->d_model;
+    if (!given(s, "attention-dropout"))
+        c->attention_dropout = c->dropout;
+    if (!given(s, "activation-dropout"))
+        c->activation_dropout = c->dropout;
+    if (!given(s, "merges"))
+        s->merges = s->tokenizer.tokens == BYTE_PAIRS ? 4000 : 0;
+    if (!given(s, "lr"))
+        s->recipe.rate = 1 / sqrt((double)c->d_model * s->recipe.warmup);
+    if (!given(s, "steps"))
+        s->recipe.steps = 0;
+    return NULL;
+}
+
 // What is wrong with a configuration that the table allows; NULL if nothing is.
 const char *wrong_config(const Config *c) {
     static char reason[80];
@@ -6044,14 +6021,11 @@ const char *wrong_config(const Config *c) {
 // A checkpoint has everything needed to use a model, or to go on training it as
 // if nothing had happened: the settings; the words; the parameters; Adam's two
 // moments, without which the first steps would be as rough as those of a new
-// run; and how far training has come.
-//
-// What is *not* there is just as telling. There is no state of a random
-// generator: the order of an epoch and the noise of dropout are functions of
-// the seed and of the number of the step (chapter 1). Nor does the file record
-// a time, a path or the number of threads: the same build, repeating the same
-// run, writes the same file. The tests stop a run in the middle of an epoch,
-// resume it, and find the same bits as in one that was never stopped.
+// run; and how far training has come. There is no state of a random generator:
+// the order of an epoch and the noise of dropout are functions of the seed and
+// of the number of the step (chapter 1). Nor does the file record a time, a
+// path or the number of threads: the same build, repeating the same run, writes
+// the same file.
 
 typedef struct {
     Settings settings;
@@ -6518,9 +6492,6 @@ Checkpoint load_checkpoint(const char *path, bool training) {
 //     130  training stopped by Ctrl-C, after saving; 143 by kill, 129 by the
 //          terminal (a second signal ends it with the same status, unsaved)
 //
-// Nothing here knows how a transformer works. Each command calls the chapters
-// above and prints what they return.
-//
 // ## What the user asks for
 //
 // Commands are listed in a table, as options are in chapter 15. An *operand* is
@@ -6650,11 +6621,16 @@ int read_option(Arguments *a, char **argument) {
     return o->type != FLAG && !attached;
 }
 
-// Exits with status 2 if settings contradict each other. What a model from a
-// file has is compared when it has been loaded.
+// Exits with status 2 if settings contradict each other, or ask `info` for what
+// its file has decided. What else a file has is compared when it is loaded.
 void check_settings(const Arguments *a) {
     const Settings *s = &a->settings;
     bool byte_pairs = s->tokenizer.tokens == BYTE_PAIRS;
+    bool decided = a->command->bit == INFO && a->operands;
+    for (int i = 0; decided && i < OPTIONS; i++)
+        if (s->text[i] && strcmp(options[i].name, "batch"))
+            misuse(a, "--%s: the model in %s has its own", options[i].name,
+                   a->operand[0]);
     if (given(s, "steps") && given(s, "epochs"))
         misuse(a, "--steps and --epochs exclude each other");
     if (s->resume && s->from)
@@ -6891,8 +6867,6 @@ void show_samples(const Progress *p) {
 //
 //     step,split,loss,accuracy,learning_rate,gradient_norm,tokens_per_second
 //     1,train,5.43923,0.00737101,1.5625e-05,2.40946,1583
-//     …
-//     200,train,1.19789,0.69469,0.003125,1.2243,544
 //     200,valid,0.738754,0.80184,0.003125,,
 //
 //@ plumbing a row for each step, and one for each look
@@ -6936,10 +6910,10 @@ void write_log(Progress *p, const Step *s, double seconds, Loss valid) {
 // ### After each step
 //
 // First the log, then the checkpoint: so no step of a checkpoint is missing
-// from the log. (A run that was killed and is resumed does some steps again,
-// and their rows come twice: the last ones count.) The run is measured and
-// saved twenty times. It is also saved right after its first step: from then on
-// model and log belong to this run, not to an older one.
+// from the log. (A run that was killed and is resumed does some steps again; of
+// rows that come twice the last ones count.) The run is measured and saved
+// twenty times, and saved right after its first step: from then on model and
+// log belong to this run.
 
 enum { LOOKS = 20 };
 
@@ -6996,9 +6970,8 @@ Vocab new_vocab(const Settings *s, char *const *text, int texts) {
 int single_words(char *const *text, int texts) {
     int single = 0;
     for (int i = 0, words = 0, n; i < texts; i++, words = 0) {
-        const char *s = text[i], *word;
-        while ((word = next_token(&s, by_words, &n)))
-            words += !is_mark(word);
+        for (const char *s = text[i], *w; (w = next_token(&s, by_words, &n));)
+            words += !is_mark(w);
         single += words == 1;
     }
     return single;
@@ -7265,10 +7238,9 @@ void translate_command(const Arguments *a, Checkpoint *c) {
 //     bleu 62.97               percent
 //
 // This model was stopped early, after 216 steps. Given the true words before
-// it, a word is right six times in seven; but then a sentence of eight words is
-// right from beginning to end only three times in ten, since 0.8589 to the
-// power of 8 is 0.296. That is why exact matches come late in training, and
-// then all at once.
+// it, a word is right six times in seven; a sentence of eight words from
+// beginning to end only three times in ten, since 0.8589 to the power of 8 is
+// 0.296.
 //
 // Losses of words, of pieces and of characters cannot be compared: with fewer
 // tokens to choose from the loss is lower. Exact match and BLEU can.
@@ -7303,25 +7275,7 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
 //
 // Shows where the model looks while it translates a sentence or, with --target,
 // where it would have looked if it had written that translation. Chapter 13
-// explains the picture and the file. Here is the first layer of the model
-// above, still half trained:
-//
-//     $ ./transformer attention model.safetensors "the red car is fast"
-//     la voiture rouge est rapide
-//
-//     cross-attention, layer 0, mean of 4 heads
-//
-//                           <
-//                         f e
-//                 t r c   a n
-//                 h e a i s d
-//                 e d r s t >
-//            la |##          |
-//       voiture |....::....  |
-//         rouge |  --..--    |
-//           est |  ..  ++    |
-//        rapide |  ..::::....|
-//         <end> |    ..::::--|
+// explains the picture and the file.
 
 //@ plumbing the command
 // The tokens of a text from the command line, called so in messages.
@@ -7367,28 +7321,11 @@ void attention_command(const Arguments *a, Checkpoint *c) {
 
 // ## info
 //
-// Shows what is in a model file, or what a model with these options would be.
-// The second needs neither training nor a file, so you can compute the size of
-// the paper's model before you have the memory for it:
-//
-//     $ ./transformer info --layers 6 --d-model 512 --heads 8 --d-ff 2048
-//     …
-//     decoder
-//       embedding              5,120,000   14.4 %
-//       attention              6,303,744   17.8 %
-//       cross-attention        6,303,744   17.8 %
-//       feed-forward          12,598,272   35.5 %
-//       norms                     18,432    0.1 %
-//       output layer           5,130,000   14.5 %
-//       total                 35,474,192
-//     parameters              59,508,496
-//
-//     a training step with 64 sentences of 20 tokens
-//       parameters, gradients, two moments      952.1 MB
-//       saved by the forward pass               683.6 MB
-//
-// In an encoder layer two thirds of the parameters are in the feed-forward
-// network, in a decoder layer half; only the rest is attention.
+// Shows what is in a model file, or what a model with these options would be:
+// so you can compute the size of the paper's model (chapter 13) before you have
+// the memory for it. In an encoder layer two thirds of the parameters are in
+// the feed-forward network, in a decoder layer half; only the rest is
+// attention.
 
 //@ plumbing the command
 // The value of an option as text: as it was given, or a number that follows
@@ -7404,15 +7341,6 @@ const char *option_text(char to[32], const Settings *s, int i) {
     return to;
 }
 
-// Exits with status 2 if an option asks for what the file has decided.
-void check_info(const Arguments *a) {
-    for (int i = 0; i < OPTIONS; i++) {
-        const char *name = options[i].name;
-        if (a->settings.text[i] && strcmp(name, "batch"))
-            misuse(a, "--%s: the model in %s has its own", name, a->operand[0]);
-    }
-}
-
 // transformer info [MODEL]
 void info_command(const Arguments *a, Checkpoint *c) {
     enum { LENGTH = 20 }; // of the sentences in a step
@@ -7422,9 +7350,7 @@ void info_command(const Arguments *a, Checkpoint *c) {
     Config config = s->config;
     int batch = (given(&a->settings, "batch") ? &a->settings : s)->recipe.batch;
     char text[32];
-    if (file)
-        check_info(a);
-    else
+    if (!file)
         config.source_vocab = config.target_vocab = s->vocab;
     for (int i = 0; i < OPTIONS; i++)
         if (options[i].in_model && (file || (options[i].commands & INFO)))
