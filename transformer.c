@@ -8,8 +8,7 @@
 // This file is the whole encoder-decoder transformer of Vaswani and others
 // (2017, arXiv 1706.03762): attention, both stacks, every gradient by hand,
 // training, translation, and a look inside. It needs a C compiler and nothing
-// else. Read it from top to bottom, like a book; its order is that of most
-// PyTorch tutorials.
+// else. Read it from top to bottom, like a book.
 //
 // ## Build and run
 //
@@ -414,9 +413,8 @@ double uniform(uint64_t *state); // the next of a sequence, 0 ≤ result < 1
 //@ figure mixture
 //@ panel stage=decoder.1.cross_attention.weights&flow-head=2
 //
-// (The numbers come from the model of chapter 13, which did not see this
-// sentence in training. The picture on the start page shows the mean of all
-// four attentions; the other three look at "the" alone.)
+// (The model is that of chapter 13; it did not see this sentence in training.
+// The other three attentions look at "the" alone.)
 //
 // A weight says where attention goes, not yet why the model says what it says.
 // Set this 0.72 to 0, and the model still writes "la": the encoder has mixed
@@ -430,10 +428,9 @@ double uniform(uint64_t *state); // the next of a sequence, 0 ≤ result < 1
 // variance K. With K = 64 typical scores are ±8, and e⁸ is three thousand times
 // e⁰. Such scores push softmax toward the corner where one weight is 1 and the
 // others are 0, and in the corner the gradient is zero. Dividing by √K brings
-// the variance back to 1. [section 3.2.1] How much does it matter? Lab 1 (in
-// notebook/) measures it for 32 keys. Without the division, at K = 64, half of
-// the queries get less than half of the gradient that they would get with it;
-// at K = 512, less than a hundredth.
+// the variance back to 1. [section 3.2.1] (Lab 1, in notebook/, measures it for
+// 32 keys: without the division, at K = 64, half of the queries get less than
+// half of the gradient; at K = 512, less than a hundredth.)
 //
 // ## What a mask is
 //
@@ -677,15 +674,13 @@ void dropout(Mat x, Dropout d);                     // all rows
 
 // ## Attention, forward and backward
 //
-// This struct is one attention, a *head* (chapter 3), at work on one sentence:
-// its inputs, what is saved for the backward pass, and its result. q, k, v and
-// the mask may come from anywhere. So one function serves all three kinds of
-// attention in the transformer.
+// This struct is one attention, a *head* (chapter 3), at work on one sentence.
+// q, k, v and the mask may come from anywhere, so one function serves all three
+// kinds of attention in the transformer.
 //
-// The backward pass uses the same struct for gradients: if `a` is a head, then
-// `d` holds dq, dk, dv and so on under the same names. Only d.weights is one
-// place for four gradients, each made from the one before: ddropped, dweights,
-// dscaled and dscores.
+// In the backward pass the same struct holds gradients: `d` has dq, dk, dv and
+// so on under the same names. Only d.weights is one place for four gradients,
+// each made from the one before: ddropped, dweights, dscaled and dscores.
 
 typedef struct {
     Mat q, k, v; // (T,K), (S,K), (S,K)
@@ -818,11 +813,10 @@ void attention_backward(Head d, Head a) {
     //@ end
 }
 
-// Such a table, here and in later chapters, has for each tensor its shape, the
-// gradient of one element by the backward pass and by differences, and how many
-// elements agree to within 1e-6. Gradients start at a nonzero number, which is
-// subtracted again: this exposes a function that overwrites where it should
-// add.
+// Such a table has for each tensor its shape, the gradient of one element by
+// the backward pass and by differences, and how many elements agree to within
+// 1e-6. Gradients start at a nonzero number, which is subtracted again: this
+// exposes a function that overwrites where it should add.
 //
 //@ run build/examples attention_gradient
 
@@ -882,7 +876,6 @@ typedef struct {
 
 // Every layer needs an arena, the configuration and, in training, a key for
 // dropout.
-
 typedef struct {
     Arena *arena;
     const Config *config;
@@ -923,10 +916,9 @@ Mat linear_forward(Pass *pass, const Linear *w, Mat x) {
 }
 
 //@ plumbing the sum of each column, shared among threads
-// The gradient of a bias is a sum over rows. Elsewhere the threads share the
-// rows; here several of them would then add to the same number. So they share
-// the columns, and each sum is made by one thread, which reads and writes it
-// once for every four rows.
+// The gradient of a bias is a sum over rows. Threads that shared the rows would
+// add to the same number; so they share the columns, and each sum is made by
+// one thread, which reads and writes it once for every four rows.
 //
 // total[j] += Σᵢ x[i][j];  x (N,O), total (1,O)
 void add_column_sums(Mat total, Mat x) {
@@ -1185,10 +1177,6 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
 // row closest in direction to that of "red" is that of "green" (their cosine is
 // 0.55), followed by "blue" (0.50), while "car" is at 0.17. Closest to "la" are
 // "ta" (0.88), "cette" and "une" (0.84 each): all feminine and singular.
-//
-// (Seen as a matrix product it is x = onehot · table, where onehot has a
-// single 1 in each row. Nobody multiplies by all those zeros, but its gradient
-// is just the product rule for this product.)
 //
 // The row is multiplied by √D [section 3.4], which makes its numbers about as
 // large as those of the positions below: sines and cosines, with a standard
@@ -1629,10 +1617,8 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 // How to check it: the dx of a row sum to zero, and Σ dx_j n_j is nearly zero
 // (exactly zero if ε were 0). The two subtracted terms achieve just that.
 //
-// A warning if you write such a test yourself: a check of dx with the loss Σ y
-// and gain 1 does not notice that the last term is missing, or even that the
-// backward pass is empty. With bias 0 that sum is zero whatever x is, and so is
-// its gradient.
+// (A check of dx with the loss Σ y and gain 1 would notice nothing, not even
+// that the backward pass is empty: with bias 0 that sum is zero whatever x is.)
 
 // The code undoes steps (3), (2) and (1) together, by the formula for dx_j. dx
 // (N,D) and dw are added to; dy (N,D) given.
@@ -1851,10 +1837,9 @@ Mat attention_sublayer_forward(Pass *pass, AttentionSublayerSaved *s,
 //
 // dsum is the gradient of the sum of the two: in pre-norm dout itself, in
 // post-norm what norm_backward makes of it. (In pre-norm dh, too, goes back
-// through the norm before it is added.) The straight part is why deep
-// stacks can be trained at all: whatever the sub-layer does to the gradient, a
-// part of it bypasses the sub-layer. In pre-norm this part arrives unchanged;
-// in post-norm it passes through every norm on its way.
+// through the norm before it is added.) The straight part is why deep stacks
+// can be trained at all: it bypasses the sub-layer, unchanged in pre-norm, and
+// through every norm on its way in post-norm.
 
 // dout (B·T,D) -> dx (B·T,D). dmemory (B·S,D; at = NULL for self-attention) and
 // dw are added to. In self-attention d.x and d.memory are the same matrix.
@@ -1949,10 +1934,9 @@ Mat encoder_layer_backward(Pass *pass, const EncoderLayerSaved *s,
 //
 //@ figure mixture-encoder
 //
-// The encoder runs once for each sentence. All positions go through at the same
-// time: there is no loop over words here, neither in training nor at inference.
-// This sets the transformer apart from the recurrent networks before it, which
-// read one word after the other.
+// The encoder runs once for each sentence, all positions at the same time:
+// there is no loop over words here, neither in training nor at inference. This
+// sets the transformer apart from the recurrent networks before it.
 
 typedef struct {
     EncoderLayer *layer; // L of them
@@ -2078,10 +2062,9 @@ Mat decoder_layer_forward(Pass *pass, DecoderLayerSaved *s,
 }
 
 // Every decoder layer looks at the encoder's output, so every layer adds to
-// dmemory. Losing a part of it is the classic mistake of hand-written decoders.
-// If dmemory is dropped as a whole, the encoder learns nothing; if one layer's
-// share is lost, it learns from the others. Either way the loss still falls, so
-// that only a gradient check notices.
+// dmemory. Losing a part of it is the classic mistake of hand-written decoders:
+// the encoder then learns less, or nothing, but the loss still falls, so that
+// only a gradient check notices.
 
 // dout (B·T,D) -> the gradient of the layer's input, (B·T,D); dmemory (B·S,D)
 // and dw are added to
@@ -2438,9 +2421,7 @@ void transformer_free(Transformer *t) {
 
 // ## Forward and backward through everything
 
-// What the forward pass leaves for the backward pass: the pieces that each
-// chapter has asked for, put together.
-
+// What the forward pass leaves for the backward pass, of all chapters together.
 typedef struct {
     EmbeddingSaved source, target;
     EncoderSaved encoder;
@@ -2532,8 +2513,7 @@ void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
 
 // The first token numbers are special: 0 is the pad, 1 the start and 2 the end
 // of a sentence (elsewhere often called BOS and EOS), 3 an unknown word. Of the
-// three masks above, the model uses the first and the third; the second is for
-// experiments and tests only.
+// masks above, the second is for experiments and tests only.
 
 enum { PAD, START, END, UNKNOWN, FIRST_TOKEN };
 
@@ -2623,10 +2603,9 @@ Mat transformer_forward(Pass *pass, Saved *s, const Transformer *t,
 //@ chapter batches
 // # 10. Batches
 //
-// The model knows only numbers. How a text becomes numbers can wait until
-// chapter 14; here a sentence is already a list of them. This chapter chooses
-// which pairs of sentences are computed together, and packs them into
-// rectangles. [section 5.1]
+// The model knows only numbers; how a text becomes numbers can wait until
+// chapter 14. This chapter chooses which pairs of sentences are computed
+// together, and packs them into rectangles. [section 5.1]
 //
 //     "la voiture rouge"                    a sentence
 //     64 151 112 2                          its tokens; 2 is the end token
@@ -2698,8 +2677,7 @@ void pairs_free(Pairs *p) {
 enum { POOL = 8 }; // batches in a pool
 
 // Shuffles n items of `width` numbers, pairs or whole batches: from the last to
-// the first, each is swapped with itself or one before it, which makes all n!
-// orders equally likely (Fisher and Yates).
+// the first, each is swapped with itself or one before it (Fisher and Yates).
 void shuffle(int *item, int n, int width, uint64_t key) {
     for (int i = n - 1; i > 0; i--) {
         int *a = item + (ptrdiff_t)i * width;
@@ -2749,10 +2727,7 @@ void epoch_order(int *order, const Pairs *p, int batch_size, uint64_t seed,
 
 // ## Packing
 //
-// What remains is to copy numbers into a rectangle:
-//
-//     64 151 2          64 151 2
-//     112 2        →    112 2  0          length 3
+// What remains is to copy numbers into a rectangle.
 
 // Packs the B sentences with these indices, one in each row, padded to the
 // longest, whose length is stored in *length -> ids (B·length), in the arena
@@ -2774,8 +2749,7 @@ int *pack(Arena *arena, const Sentence *s, const int *index, int B,
 }
 
 // A batch of the B pairs with these indices, in the arena. The decoder's input
-// is what is expected, moved by one position; it begins with START and has no
-// END (chapter 9).
+// is what is expected, moved by one position (chapter 9).
 Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
     Batch batch = {.sentences = B};
     batch.source = pack(arena, p->source, index, B, &batch.source_length);
@@ -2802,10 +2776,9 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 //
 // ## The loss
 //
-// In training the decoder is given the right translation, one word behind: it
-// reads "start", "la", "voiture" and so on, and at each position the *expected*
-// word is the next one. So each word is predicted from the true words before
-// it, whatever the model itself would have written: *teacher forcing*.
+// In training the decoder is given the right translation, one word behind, and
+// at each position the *expected* word is the next one: *teacher forcing*
+// (chapter 9).
 //
 // The logits of a position become probabilities by softmax. Why does the loss
 // take their logarithm? The probabilities of the words of a sentence multiply
@@ -2860,9 +2833,8 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 //             = lse - (1-ε) z_y - ε/V Σ_j z_j
 //
 // The paper does not say how ε is spread. This is PyTorch's way, over all V
-// words, the expected one included; others spread it over the V-1 wrong words
-// only. With smoothing even a perfect model has a loss above zero, so the
-// cross-entropy without it is reported as well.
+// words; others leave the expected one out. With smoothing even a perfect model
+// has a loss above zero, so the cross-entropy without it is reported as well.
 
 //@ core
 // Padding is not counted. The loss of a batch is the mean over its tokens; the
@@ -3196,8 +3168,7 @@ double learning_rate(const Recipe *r, int64_t t) {
 
 // ## One step
 //
-// Here all the pieces come together. The whole file is about train_step; the
-// rest of the program feeds it and looks at what comes out.
+// Here all the pieces come together: the whole file is about train_step.
 //
 //@ figure training-step
 //
@@ -3239,11 +3210,10 @@ void trainer_free(Trainer *t) {
 }
 
 //@ core
-// A step has two halves. The first finds the gradient of a batch. It adds to
-// the gradients that are there, and the caller says by how many tokens to
-// divide: so a batch that is too large for the memory, or that is shared by
-// several machines, can be cut into parts, whose gradients add up to that of
-// the whole.
+// A step has two halves. The first adds the gradient of a batch to the
+// gradients that are there, and the caller says by how many tokens to divide:
+// so a batch that is too large for the memory, or is shared by several
+// machines, can be cut into parts, whose gradients add up to that of the whole.
 
 // Forward, loss, backward. The gradient of the batch's summed loss, divided by
 // `tokens`, is added to t->gradient. `noise` is the key of all its dropout.
@@ -3333,9 +3303,8 @@ Loss evaluate_loss(const Transformer *model, const Pairs *p, int batch_size,
 // gets better, because a model that is sure of itself pays dearly for each
 // mistake. In one run on 4,691 real pairs, the model with the lowest loss had a
 // BLEU (chapter 12) of 4.3, and the last one, with a much higher loss, 13.5.
-// And to choose by accuracy hardly pays: in four such runs the step with the
-// highest was among the last 5 % of the run, and its BLEU at most about one
-// point above that of the newest.
+// And to choose by accuracy hardly pays: in four such runs it gained at most
+// about one point.
 
 // ## The loop
 //
@@ -3680,9 +3649,8 @@ void translate(const Transformer *model, const Batch *batch, int *out,
 //     open, so far -4                      at best -4 / (25/6)^0.6 = -1.70
 //
 // With the first of the two open ones the search goes on; the other alone could
-// not win. (Does a wider beam always find a better score? No: a beginning that
-// greedy decoding keeps can be pushed out by N others that look better and then
-// disappoint.)
+// not win. (A wider beam does not always find a better score: N others that
+// look better, and then disappoint, can push out what greedy decoding keeps.)
 
 // A translation, finished or not, stored as its last token. The token before it
 // is that of hypothesis `row` of the step before.
@@ -3765,8 +3733,7 @@ int beam_step(Beam *b, int t, Mat logits, double A) {
 //
 // Keys and values of cross-attention are the same in all rows of a sentence.
 
-// Row r of B now continues row from[r]: copies the n positions in use of m
-// (B·P,D), which is k or v of a cache.
+// Row r of B now continues row from[r]; m (B·P,D) is k or v, n positions in use
 void reorder(Arena *arena, Mat m, const int *from, int B, int n) {
     int P = m.rows / B;
     size_t mark = arena->used;
@@ -4044,8 +4011,7 @@ Batch look(Pass *pass, Saved *s, const Transformer *t, Sentence source,
 //@ plumbing the weights as CSV
 // ## As a file
 //
-// The file has one line for each weight, in the tidy form that pandas, R and
-// gnuplot read. All counts begin at 0, and masked weights are included, as 0.
+// One line for each weight, tidy, for pandas, R and gnuplot; masked ones are 0.
 //
 //     kind,layer,head,query,key,weight,query_token,key_token
 //     encoder,0,0,0,0,0.000705988437,"the","the"
@@ -4120,9 +4086,8 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 int utf8_number(const char *s); // its number, or -1 if it is not valid
 int utf8_length(const char *s); // its length in bytes, or 0
 
-// The columns of a text in a terminal. Most characters take one each, but a
-// combining mark takes none, and an East Asian character takes two, as most
-// emoji do. (Ranges that are rarer, and left out, may shift a picture.)
+// The columns of a text in a terminal. A combining mark takes none, and an East
+// Asian character two, as most emoji do. (Rarer ranges may shift a picture.)
 int columns(const char *s) {
     const int ranges[][3] = { // first, last, columns more than one
         {0x300, 0x36f, -1},    {0x200b, 0x200f, -1},  {0xfe00, 0xfe0f, -1},
@@ -4185,8 +4150,7 @@ void draw_attention(FILE *file, Mat weights, const char *const *row_name,
 }
 
 // Draws cross-attention, layer by layer, as the mean of its heads; pass and s
-// are those of look(). A row is named by the token written there, not by the
-// query's own, since the question is where the model looked when it wrote it.
+// are those of look(). A row is named by the token written there.
 void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
                           const char *const *written,
                           const char *const *source) {
@@ -4208,11 +4172,7 @@ void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
 // ## Where the parameters are
 //
 // Chapter 8 lists all tensors, and the name of each says what it is for. So a
-// table of parameters is a loop over that list:
-//
-//     decoder.0.cross_attention.query.weight    decoder, cross-attention
-//     decoder.0.cross_attention_norm.gain       decoder, norms
-//     source_embedding.weight                   encoder, embedding
+// table of parameters is a loop over that list.
 
 enum { COMPONENTS = 7 };
 const char *const component_name[COMPONENTS] = {
@@ -4452,60 +4412,43 @@ void clear(real *x, size_t n) {
 // A floating-point sum depends on its order: in single precision, 1e8 + 1 - 1e8
 // is 0, and 1e8 - 1e8 + 1 is 1. So the order of every sum is fixed. In a plain
 // loop each addition waits for the one before. Here 16 partial sums, every 16th
-// number in one of them, run side by side, in vector registers if there are
-// any; then halves are added to halves. What is left at the end is added up by
-// itself.
+// number in one of them, run side by side; then halves are added to halves.
+// What is left at the end is added up by itself.
 
 enum { PARTIAL_SUMS = 16 };
 
-// The total of all partial sums.
-real total_of(real part[PARTIAL_SUMS]) {
-    for (int n = PARTIAL_SUMS / 2; n > 0; n /= 2)
-        for (int k = 0; k < n; k++)
-            part[k] += part[k + n];
-    return part[0];
-}
+// Returns the sum, over j from 0 to n - 1, of `term`, in which j may stand.
+#define RETURN_SUM(term) \
+    real part[PARTIAL_SUMS] = {0}, rest = 0; \
+    int whole = n - n % PARTIAL_SUMS; \
+    for (int i = 0; i < whole; i += PARTIAL_SUMS) \
+        for (int k = 0, j = i; k < PARTIAL_SUMS; k++, j++) \
+            part[k] += term; \
+    for (int j = whole; j < n; j++) \
+        rest += term; \
+    for (int half = PARTIAL_SUMS / 2; half > 0; half /= 2) \
+        for (int k = 0; k < half; k++) \
+            part[k] += part[k + half]; \
+    return rest + part[0]
 
 real sum(const real *x, int n) {
-    real part[PARTIAL_SUMS] = {0}, rest = 0;
-    int j = 0;
-    for (; j + PARTIAL_SUMS <= n; j += PARTIAL_SUMS)
-        for (int k = 0; k < PARTIAL_SUMS; k++)
-            part[k] += x[j + k];
-    for (; j < n; j++)
-        rest += x[j];
-    return rest + total_of(part);
+    RETURN_SUM(x[j]);
 }
 
 real dot(const real *x, const real *y, int n) {
-    real part[PARTIAL_SUMS] = {0}, rest = 0;
-    int j = 0;
-    for (; j + PARTIAL_SUMS <= n; j += PARTIAL_SUMS)
-        for (int k = 0; k < PARTIAL_SUMS; k++)
-            part[k] += x[j + k] * y[j + k];
-    for (; j < n; j++)
-        rest += x[j] * y[j];
-    return rest + total_of(part);
+    RETURN_SUM(x[j] * y[j]);
 }
 
 real sum_exponentials(const real *x, real shift, int n) {
-    real part[PARTIAL_SUMS] = {0}, rest = 0;
-    int j = 0;
-    for (; j + PARTIAL_SUMS <= n; j += PARTIAL_SUMS)
-        for (int k = 0; k < PARTIAL_SUMS; k++)
-            part[k] += exponential(x[j + k] - shift);
-    for (; j < n; j++)
-        rest += exponential(x[j] - shift);
-    return rest + total_of(part);
+    RETURN_SUM(exponential(x[j] - shift));
 }
 
 //@ plumbing an arena: memory that is given back all at once
 // ## The arena
 //
 // The memory of an arena comes in blocks, the newest on top. When the top block
-// is full, a larger one is put on it; when the arena has been emptied, the
-// blocks are replaced by a single one as large as the peak so far. So there is
-// soon just one, and it grows only when a larger batch comes.
+// is full, a larger one is put on it; when the arena has been emptied, a single
+// one as large as the peak so far replaces them all.
 //
 // Two variants serve the tests. TRANSFORMER_POISON fills fresh memory with NaN,
 // so that reading a number that was never written cannot go unnoticed.
@@ -4605,8 +4548,7 @@ void arena_free(Arena *arena) {
 //
 // `scramble` turns a number into one that looks unrelated (the finalizer of
 // SplitMix64; Steele, Lea and Flood, 2014). Every key comes from it, so an
-// interrupted run continues with the same bits, and threads cannot disturb each
-// other.
+// interrupted run continues with the same bits, and threads cannot disturb it.
 
 uint64_t scramble(uint64_t x) {
     x += 0x9e3779b97f4a7c15u;
@@ -4635,14 +4577,9 @@ uint32_t scramble32(uint32_t x) {
 //@ plumbing begun beside the old file, completed by renaming
 // ## Files that replace others
 //
-// A new file is written beside the old one and takes its place by renaming,
-// which happens at once or not at all. So whatever happens (a full disk,
-// Ctrl-C, no power), the name stands for a whole file, the old one or the new
-// one; docs/using.md says what else is promised.
-//
-//     FILE *file = begin_file("model.safetensors");
-//     fwrite(…, file);                       // to model.safetensors.new
-//     end_file(file, "model.safetensors");   // on the disk, and renamed
+// A new file is written beside the old one and takes its place by renaming, at
+// once or not at all. So whatever happens (a full disk, Ctrl-C, no power), the
+// name stands for a whole file, the old one or the new one.
 
 #include <errno.h>
 
@@ -4655,7 +4592,7 @@ uint32_t scramble32(uint32_t x) {
 const char *beside(const char *path) {
     static char name[FILENAME_MAX];
     if (snprintf(name, sizeof name, "%s.new", path) >= (int)sizeof name)
-        fail("cannot write %s: the name is too long", path);
+        fail("this path is too long: %.60s…", path);
     return name;
 }
 
@@ -4771,10 +4708,9 @@ bool is_terminal(FILE *file) {
 // L2 cache while one column of tiles after another uses them.
 //
 // A vector here is a type of GCC and Clang that holds as many numbers as one of
-// the processor's registers: `x * v` multiplies all of them by x. On a compiler
-// without that type a "vector" is one number, and the same code still works. It
-// is one number, too, where C evaluates in a wider type (32-bit x86; see
-// FLT_EVAL_METHOD), since x would not match the vector's elements.
+// the processor's registers: `x * v` multiplies all of them by x. Elsewhere a
+// "vector" is one number, and the same code still works; also where C evaluates
+// in a wider type (32-bit x86; see FLT_EVAL_METHOD), which would not match.
 
 #include <float.h>
 
@@ -4792,24 +4728,18 @@ enum { VECTOR_BYTES = 16, TILE_ROWS = 6 };
 typedef real Vector __attribute__((vector_size(VECTOR_BYTES), may_alias,
                                    aligned(sizeof(real))));
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
+#define PREFETCH(place) __builtin_prefetch((place), 1) // it will be written
+#ifdef __clang__
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
 #else
 enum { VECTOR_BYTES = sizeof(real), TILE_ROWS = 6 };
 typedef real Vector;
 #define ALWAYS_INLINE static inline
-#endif
-
-#if defined __clang__
-#define UNROLL _Pragma("clang loop unroll(full)")
-#elif defined __GNUC__ && !defined __TINYC__
-#define UNROLL _Pragma("GCC unroll 16")
-#else
-#define UNROLL
-#endif
-
-#if defined __GNUC__ && !defined __TINYC__
-#define PREFETCH(place) __builtin_prefetch((place), 1) // it will be written
-#else
 #define PREFETCH(place)
+#define UNROLL
 #endif
 
 #define CACHE_LINE _Alignas(64) // numbers that are read together begin here
@@ -4822,14 +4752,13 @@ enum {
 
 // One tile: c = from + a b, so c += a b if from is c. a may be any view (its
 // numbers are read one at a time); the numbers of a row of b, of c and of from
-// lie side by side. The second vector of a row ends where the row ends. So if c
-// is narrower than a tile, the two overlap: in a row of 12 numbers and with
-// vectors of 8, they are numbers 0-7 and 4-11, and 4-7 are computed twice, to
-// the same result.
-// `rows` and `vectors` are constants in every call below, so the compiler
-// unrolls the loops and keeps `left` and `right` in registers. The addresses of
-// the rows of a must fit there too: every fourth row has a pointer, and the
-// three after it are reached from there.
+// lie side by side. The second vector of a row ends where the row ends: in a
+// row of 12 numbers and with vectors of 8, the two are numbers 0-7 and 4-11,
+// and 4-7 are computed twice, to the same result. `rows` and `vectors` are
+// constants in every call, so the compiler unrolls the loops and keeps `left`
+// and `right` in registers. The addresses of the rows of a must fit there too:
+// every fourth row has a pointer, and the three after it are reached from
+// there.
 ALWAYS_INLINE void tile(int rows, int vectors, Mat c, Mat from, Mat a, Mat b) {
     Vector left[12], right[12]; // no tile has more rows
     const real *four_rows[3] = {0}, *b_p = b.at;
@@ -5063,10 +4992,6 @@ void check_arithmetic(void) {
 // numbers back into text: it reads pairs of sentences from a file, splits them
 // into tokens (tokenization), and gives each token a number.
 //
-//     "la voiture rouge"                    a line of a file
-//     [la] [voiture] [rouge]                tokens
-//     64 151 112 2                          numbers; 2 is the end token
-//
 //     read_pairs      file -> text            once, before training
 //     vocab_build     text -> vocabulary      (learn_merges for byte pairs)
 //     tokenize_pairs  text -> numbers         for the batches of chapter 10
@@ -5085,8 +5010,7 @@ void check_arithmetic(void) {
 //       4    10000 … 10ffff       11110xxx 10xxxxxx 10xxxxxx 10xxxxxx
 //
 // é is number e9, in bits 11 101001: two bytes, 110_00011 10_101001, that is,
-// c3 a9. A byte below 80 is always a character by itself, so it is safe to
-// search for a tab byte by byte.
+// c3 a9. A byte below 80 is always a character by itself, such as a tab.
 
 const int utf8_mark[] = {0, 0, 0xc0, 0xe0, 0xf0}; // of so many bytes
 
@@ -5187,8 +5111,7 @@ typedef struct {
 } Tokenizer;
 
 // Whether the character at `s` is white space: a blank, a control character,
-// the blanks and the ends of lines and paragraphs of typesetting, the no-break
-// spaces of French or the wide one of Chinese.
+// blanks and line ends of typesetting, no-break spaces, or Chinese's wide one.
 bool is_space(const char *s) {
     int c = utf8_number(s);
     return (c > 0 && c <= ' ') || (c >= 0x7f && c <= 0xa0)
@@ -5212,9 +5135,8 @@ const char *skip_spaces(const char *s) {
 }
 
 // The next token of `*text`, of `*length` bytes, or NULL at the end; `*text` is
-// moved past it. Words end at white space and at punctuation, and each mark is
-// a token. If tokens are characters, any white space becomes " ". For byte
-// pairs it returns whole words, which are split into pieces later.
+// moved past it. If tokens are characters, any white space becomes " ". For
+// byte pairs it returns whole words, which are split into pieces later.
 const char *next_token(const char **text, Tokenizer tokenizer, int *length) {
     bool characters = tokenizer.tokens == CHARACTERS;
     const char *s = characters ? *text : skip_spaces(*text);
@@ -5345,10 +5267,8 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer tokenizer,
 // and Birch, 2016) lets the training data decide. Spell every word as its
 // characters, with a blank in front that marks where the word begins. Then,
 // again and again, take the two neighbors that occur together most often, and
-// join them into a new piece wherever they do: a *merge*. (The name comes from
-// data compression, where the first pieces are bytes; here they are
-// characters.) These are all the merges for the text "cat cats eat eats cat",
-// with ␣ for the blank:
+// join them into a new piece wherever they do: a *merge*. These are all the
+// merges for the text "cat cats eat eats cat", with ␣ for the blank:
 //
 //     merge       occurs   the words then
 //                          ␣ c a t   ␣ c a t s   ␣ e a t   ␣ e a t s
@@ -5517,9 +5437,8 @@ bool is_better(Merge a, Merge b, const Vocab *v) {
          : left < 0 || (left == 0 && right < 0);
 }
 
-// The pair to be joined next. For each left piece a chain runs through all
-// places behind it (0, where nothing is in front, ends it), and along the chain
-// right neighbors are counted. The best pair is the best with its full count.
+// The pair to be joined next. For each left piece a chain (ended by 0) runs
+// through all places behind it, and along it right neighbors are counted.
 Merge most_frequent(Sentence s, const int *times, const Vocab *v) {
     int *chain = allocate((size_t)v->count, sizeof *chain);
     int *next = allocate((size_t)s.length, sizeof *next);
@@ -5585,11 +5504,10 @@ Vocab learn_merges(char *const *text, int texts, int merges) {
 // ## Files of sentence pairs
 //
 // Each line is a pair: source, tab, target. Further columns, which often hold
-// the origin of a sentence, are ignored. Lines may end as on Windows. The byte
-// order mark with which some programs begin a file is skipped, also at the
-// beginning of a later line or column, where `cat` and `paste` leave it. A file
-// with a defect is refused; otherwise you would train on less data than you
-// think:
+// the origin of a sentence, are ignored. Lines may end as on Windows. A byte
+// order mark is skipped at the beginning of any line or column, where `cat` and
+// `paste` leave it. A file with a defect is refused; otherwise you would train
+// on less data than you think:
 //
 //     pairs.tsv:17: expected source, tab, target; found no tab
 
@@ -5720,9 +5638,8 @@ Pairs tokenize_pairs(const Text *text, const Vocab *source, const Vocab *target,
 //
 // Both measures look at the text that `translate` prints, so that models of
 // words, of pieces and of characters can be compared: its words are what stands
-// between blanks. Equal words get equal numbers. An unknown token becomes a
-// control character, which no other token contains, and not the same one in
-// translation and reference: so a word with it never matches.
+// between blanks. An unknown token becomes a control character, a different one
+// in translation and reference, so a word with it never matches.
 
 // Adds one translation and its reference, given in the tokens of a model.
 void add_translation(Match *m, Sentence s, Sentence reference, const Vocab *v,
@@ -5755,12 +5672,9 @@ void add_translation(Match *m, Sentence s, Sentence reference, const Vocab *v,
 // back into a run. It has two halves: a table of all *settings*, the choices
 // that a user makes, and the *checkpoint*: settings, vocabularies and numbers.
 //
-// ## Settings
-//
 // A setting comes as text, from the command line or from a file. It stays text
 // until all are known; then one function makes numbers of the texts and derives
-// what was not given. So nothing that was derived can be mistaken for something
-// that was chosen.
+// what was not given, so that nothing derived is mistaken for a choice.
 
 #include <inttypes.h>
 
@@ -5777,10 +5691,9 @@ typedef struct {
 } Settings;
 
 // Everything about a setting is in one row of a table, which the command line,
-// the help, the checkpoint and `info` all read. To add a setting, add a field
-// and a row. What belongs to the MODEL decides which tensors there are or what
-// their numbers mean; what belongs to the RUN, how they come to be. Both are
-// kept in the model's file.
+// the help, the checkpoint and `info` all read. What belongs to the MODEL
+// decides which tensors there are or what their numbers mean; what belongs to
+// the RUN, how they come to be. Both are kept in the model's file.
 
 enum { INTEGER, NUMBER, CHOICE, FLAG, STRING };                  // Option.type
 enum { TRAIN = 1, TRANSLATE = 2, EVALUATE = 4, ATTENTION = 8, INFO = 16,
@@ -5906,9 +5819,8 @@ _Static_assert(PRE_NORM == 1 && LEARNED == 1 && NO_POSITIONS == 2 && GELU == 1
 //@ plumbing set_option reads a value, bind_settings all of them
 // ### From text to value
 //
-// Why not atoi? It takes "12abc" for 12 and "abc" for 0, and nobody would ever
-// know. So every number is checked: where it ends, and whether it is within its
-// limits. (A comparison with NaN is false, so NaN is never within them.)
+// Why not atoi? It takes "12abc" for 12 and "abc" for 0. So every number is
+// checked: where it ends, and its limits (within which NaN never is).
 
 // Reads a number from least to most into `*to`. Returns false if the text is
 // anything else; `*to` is then meaningless.
@@ -6084,8 +5996,7 @@ uint32_t float_bits(real x) {
     return bits;
 }
 
-// The `count` lowest bytes of a number, lowest first, whatever this machine's
-// own order is. Errors are found by end_file.
+// The `count` lowest bytes of a number, lowest first; end_file finds errors
 void write_integer(FILE *file, uint64_t value, int count) {
     for (int i = 0; i < count; i++)
         fputc((int)(value >> 8 * i & 255), file);
@@ -6128,8 +6039,7 @@ const char *entry_of(char to[160], const Tensor *t, size_t begin) {
 // ### One number for a whole model
 //
 // A *checksum* makes one number of all parameters, as the file has them
-// (FNV-1a; Fowler, Noll and Vo). Two people can compare their models over the
-// telephone: sixteen hexadecimal digits are the same if all bits are.
+// (FNV-1a; Fowler, Noll and Vo): sixteen digits are the same if all bits are.
 uint64_t checksum(const Trainer *t) {
     const real *x = t->model->list.values;
     uint64_t hash = 0xcbf29ce484222325u;
@@ -6183,9 +6093,8 @@ void check_numbers(const real *x, size_t count, const char *path) {
 }
 
 // Saves a checkpoint, with the moments if it has them, and replaces what was
-// there; or fails and leaves that as it was. Blanks after the header make its
-// length a multiple of 8, so that the numbers are aligned for a program that
-// maps the file into memory.
+// there; or fails and leaves that as it was. Blanks after the header align the
+// numbers for programs that map the file into memory.
 void save_checkpoint(const Checkpoint *c, const char *path) {
     const TensorList *l = &c->trainer.model->list;
     const real *const block[] = {l->values, c->trainer.m, c->trainer.v};
@@ -6221,13 +6130,12 @@ void save_checkpoint(const Checkpoint *c, const char *path) {
 // ### Reading
 //
 // A file may be cut short, damaged, or made by somebody who wishes us ill. The
-// reader trusts nothing. It is no parser of JSON: it looks names up in the text
-// of the header, in any order, and compares what follows with what must be
-// there. (Inside a string every quotation mark has a backslash, so `"name":` is
-// found only where it is a name.) The metadata alone determine the list of
-// tensors (chapter 8), with all names and shapes. Their bytes must fill the
-// rest of the file, one behind the other. So no file can make the program read
-// beyond its end, or take memory for parameters that are not in the file.
+// reader is no parser of JSON: it looks names up in the text of the header, in
+// any order, and compares what follows with what must be there. (Inside a
+// string every quotation mark has a backslash, so `"name":` is found only where
+// it is a name.) The metadata alone determine the list of tensors (chapter 8),
+// whose bytes must fill the rest of the file. So no file can make the program
+// read beyond its end, or take memory for parameters that are not in it.
 
 enum { LONGEST_HEADER = 100000000 }; // bytes
 
@@ -6441,8 +6349,7 @@ void read_role(const Reader *r, const TensorList *l, int role, real *to) {
 }
 
 // Reads a model: its parameters or, for training, all that it takes to go on.
-// `outline` says which tensors a model with such settings has. Fails, with a
-// reason, on anything else. The caller frees the checkpoint.
+// `outline` says which tensors it has. Fails, with a reason, on anything else.
 Checkpoint load_model(const char *path, bool training,
                       Transformer *outline(const Config *)) {
     Checkpoint c = {0};
@@ -6553,8 +6460,7 @@ void finish_output(void) {
 //@ plumbing the help, made from the two tables
 // ### Help
 //
-// The text comes from the two tables, so it cannot disagree with what the
-// program accepts. Defaults are in brackets.
+// The text comes from the two tables. Defaults are in brackets.
 
 void print_help(void) {
     puts("The Transformer of \"Attention Is All You Need\" in C.\n\n"
@@ -6584,16 +6490,14 @@ void print_command_help(const Command *c) {
 
 //@ plumbing options and operands, and what is wrong with them
 // ### Reading the command line
-//
 // An option is written `--name value` or `--name=value`, before or after the
-// operands. A name must be complete, and a value must be one the table allows:
-// the program would rather complain than guess. Of two values the later one
-// counts, so a script can say `train $DEFAULTS "$@"`.
+// operands. A name must be complete: the program would rather complain than
+// guess. Of two values the later one counts, so a script can say `train
+// $DEFAULTS "$@"`.
 
 // Reads the option that argument[0] begins; returns how many further arguments
-// it took. Exits with status 2 if its value is missing or wrong. A value that
-// begins with two dashes must be attached (--log=--odd-name), or `--layers
-// --tie` would be a model with "--tie" layers.
+// it took. Exits with status 2 if its value is missing or wrong. One that
+// begins with two dashes must be attached (--log=--odd-name).
 int read_option(Arguments *a, char **argument) {
     const char *name = argument[0] + 2, *value = argument[1];
     size_t length = strcspn(name, "=");
@@ -6707,11 +6611,10 @@ void set_threads(const Arguments *a) {
 // ## The terminal, and Ctrl-C
 
 // The first Ctrl-C asks the training loop to finish its step and save, since in
-// the middle of a step half of the parameters may be new and half old. SIGTERM,
-// which kill sends, and SIGHUP, which comes when the terminal is closed, are
-// handled in the same way, and any of the three ends the program at once if it
-// comes second. A signal that is ignored when the program begins (nohup does
-// that) stays ignored.
+// the middle of a step half of the parameters may be old. SIGTERM, which kill
+// sends, and SIGHUP, which comes when the terminal is closed, are handled in
+// the same way, and the second signal ends the program at once. A signal that
+// is ignored when the program begins (nohup does that) stays ignored.
 volatile sig_atomic_t stop_signal;
 
 #ifndef SIGHUP
@@ -6750,9 +6653,8 @@ Sentence translation_of(Checkpoint *c, Sentence source, int beam) {
 }
 
 // A text as pairs in the model's numbers; pairs_free frees them. Says how many
-// pairs are left out because they are too long for the model, and how many
-// tokens the model does not know. Fails if no pair remains. The text, which
-// came from `path`, is freed.
+// are left out, being too long, and how many tokens are unknown. Fails if no
+// pair remains. The text, which came from `path`, is freed.
 Pairs number_pairs(const char *path, Text text, const Checkpoint *c) {
     const Settings *s = &c->settings;
     int most = s->config.max_len;
@@ -6783,15 +6685,7 @@ Pairs load_pairs(const char *path, const Checkpoint *c) {
 // ## train
 //
 // The training loop of chapter 11 reports after each step. This command prints,
-// logs and saves what it reports:
-//
-//     step 20/400  loss 5.0712  accuracy 3.6 %  lr 0.00031  norm 1.08  …
-//         valid  loss 4.6236  accuracy 11.5 %
-//         are your small flowers blue ?  →    (not yet)
-//     …
-//     step 200/400  loss 1.3232  accuracy 66.3 %  lr 0.0031  norm 1.22  …
-//         valid  loss 0.7388  accuracy 80.2 %
-//
+// logs and saves what it reports.
 // The loss should fall, fast at first. The accuracy is that of single words in
 // training, with dropout, so the model is better than it looks. If the norm of
 // the gradient keeps growing, the learning rate is too high. If the valid loss
@@ -6801,9 +6695,8 @@ Pairs load_pairs(const char *path, const Checkpoint *c) {
 // ### Progress
 //
 // On a terminal the progress line is rewritten five times a second; elsewhere
-// it appears twenty times in all. Every fifth time, three sentences are
-// translated, so that you can watch the model learn; "(not yet)" follows a
-// wrong one.
+// it appears twenty times. Every fifth time, three sentences are translated, so
+// that you can watch the model learn; "(not yet)" follows a wrong one.
 
 // What has to be remembered from one report to the next.
 typedef struct {
@@ -6819,9 +6712,8 @@ typedef struct {
     bool line_open;       // the terminal's line is going to be rewritten
 } Progress;
 
-// The progress line. The time left is the mean time of a step in this run,
-// times the steps that are left. A terminal too narrow for the line is told not
-// to wrap it (ESC [?7l, and then ESC [?7h), since only one line can be
+// The progress line, with the time left. A terminal too narrow for it is told
+// not to wrap it (ESC [?7l, and then ESC [?7h), since only one line can be
 // rewritten. A `whole` line ends, and is not rewritten.
 void show_progress(Progress *p, const Step *s, bool whole) {
     double each = (now() - p->started) / (double)(s->step - p->first_step);
@@ -6864,11 +6756,6 @@ void show_samples(const Progress *p) {
 // A file for plotting: one row for each step, and one for each look at the
 // validation data, where the last two columns are empty. The loss is the
 // cross-entropy, without label smoothing, in both.
-//
-//     step,split,loss,accuracy,learning_rate,gradient_norm,tokens_per_second
-//     1,train,5.43923,0.00737101,1.5625e-05,2.40946,1583
-//     200,valid,0.738754,0.80184,0.003125,,
-//
 //@ plumbing a row for each step, and one for each look
 #define LOG_HEADER "step,split,loss,accuracy,learning_rate,gradient_norm," \
                    "tokens_per_second\n"
@@ -6910,10 +6797,10 @@ void write_log(Progress *p, const Step *s, double seconds, Loss valid) {
 // ### After each step
 //
 // First the log, then the checkpoint: so no step of a checkpoint is missing
-// from the log. (A run that was killed and is resumed does some steps again; of
-// rows that come twice the last ones count.) The run is measured and saved
-// twenty times, and saved right after its first step: from then on model and
-// log belong to this run.
+// from the log. (A run that was killed and is resumed does some steps again,
+// and their rows come twice: the last ones count.) The run is measured and
+// saved twenty times. It is also saved right after its first step: from then on
+// model and log belong to this run, not to an older one.
 
 enum { LOOKS = 20 };
 
@@ -6957,8 +6844,7 @@ bool report_step(void *context, const Step *s) {
 // ### Where training begins
 
 // The vocabulary of one language, from the training data alone: a word that
-// occurs only in the validation data is unknown to the model, like any new word
-// in later use.
+// occurs only in the validation data is unknown, like any new word.
 Vocab new_vocab(const Settings *s, char *const *text, int texts) {
     if (s->tokenizer.tokens == BYTE_PAIRS)
         return learn_merges(text, texts, s->merges);
@@ -7030,10 +6916,9 @@ Settings joined_settings(const Arguments *a, const Settings *file) {
     return s;
 }
 
-// What a run begins with: nothing yet, since a new model is made from the
-// training data; a checkpoint to go on with; or the parameters and words of a
-// model, with steps and moments at 0 (*fine-tuning*: what that one has learned
-// need not be learned again).
+// What a run begins with: nothing yet; a checkpoint to go on with; or the
+// parameters and words of a model, with steps and moments at 0 (*fine-tuning*:
+// what that one has learned need not be learned again).
 Checkpoint begin_run(const Arguments *a) {
     const Settings *s = &a->settings;
     if (!s->resume && !s->from)
@@ -7083,8 +6968,7 @@ void describe(const Progress *p) {
 // ### The command
 
 // Trains, saves if stopped, and says how it ended. If the numbers are no longer
-// finite, nothing is saved: what went wrong may have begun some steps ago, and
-// the last checkpoint is a better state to go back to.
+// finite, nothing is saved: the last checkpoint is a better state.
 void run_training(Progress *p) {
     const Settings *s = p->settings;
     Trainer *t = &p->checkpoint->trainer;
@@ -7110,10 +6994,9 @@ void run_training(Progress *p) {
 
 // transformer train DATA.tsv
 //
-// The data are read once, since they may come through a pipe; they also make a
-// new model's vocabularies. A pipe that is no longer read must not end the
-// program: Ctrl-C also ends the `tee` behind it, while the last step is still
-// to be saved.
+// The data are read once, since they may come through a pipe. A pipe that is no
+// longer read must not end the program: Ctrl-C also ends the `tee` behind it,
+// while the last step is still to be saved.
 void train_command(const Arguments *a, Checkpoint *c) {
     const Settings *s = &a->settings;
     Trainer *t = &c->trainer;
@@ -7148,15 +7031,11 @@ void train_command(const Arguments *a, Checkpoint *c) {
 
 // ## translate
 //
-//     $ echo "the red car is fast" | ./transformer translate m.safetensors
-//     la voiture rouge est rapide
-//
 // One line comes out for each that goes in; a line without a word gives an
 // empty line. A line that cannot be translated ends the program with a message
-// that gives its number, after the translations of all lines before it. Tokens
-// that the model does not know become <unknown>, and are counted in one line at
-// the end. Each line is answered before the next is read, so another program
-// can ask through one pipe and read the answers from another.
+// that gives its number. Tokens that the model does not know become <unknown>,
+// and are counted in one line at the end. Each line is answered before the next
+// is read, so another program can ask through one pipe and read from another.
 
 //@ plumbing a line is read, translated, answered
 // Reads the line of standard input with this number into `text`, without its
@@ -7223,10 +7102,9 @@ void translate_command(const Arguments *a, Checkpoint *c) {
 
 // ## evaluate
 //
-// Loss, perplexity and token accuracy are teacher-forced: how well does the
-// model predict the true translation, word by word? The last two measure its
-// own translations: how many are exactly the reference, and how many short runs
-// of words do they share with it (chapter 12)?
+// Loss, perplexity and token accuracy are teacher-forced: how well is the true
+// translation predicted, word by word? The last two measure the model's own
+// translations (chapter 12).
 //
 //     $ ./transformer evaluate model.safetensors data/eng-fra.test.tsv
 //     sentences 500

@@ -204,6 +204,11 @@ void test_last_moment(void) {
     if (stat("/dev/full", &full) == 0)
         CLAIM_FAILS("output that was lost before the end is missed",
                     "cannot write the output", (print_on_full_disk(), 0));
+    char path[FILENAME_MAX] = {0};
+    for (int i = 0; i < FILENAME_MAX - 3; i++)
+        path[i] = i == FILENAME_MAX - 4 ? 'x' : "./"[i % 2];
+    CLAIM_FAILS("a path with no room for .new is refused, not cut",
+                "this path is too long: ./.", (begin_file(path), 0));
 }
 #else
 void test_last_moment(void) {}
