@@ -5672,6 +5672,8 @@ void add_translation(Match *m, Sentence s, Sentence reference, const Vocab *v,
 // back into a run. It has two halves: a table of all *settings*, the choices
 // that a user makes, and the *checkpoint*: settings, vocabularies and numbers.
 //
+// ## Settings
+//
 // A setting comes as text, from the command line or from a file. It stays text
 // until all are known; then one function makes numbers of the texts and derives
 // what was not given, so that nothing derived is mistaken for a choice.
