@@ -27,7 +27,6 @@
 #   make notebooks    run and plot the labs of notebook/; N=3 for one
 #   make notebooks-check   do they give their numbers again? SHORT=1 in short
 #   make mpi          train on several machines: build/notebook/mpi
-#   make pretrained-check  a published model beside PyTorch: DIR=FOLDER
 #   make bench        speed; NAMES="tiny class" THREADS=1 choose
 #   make gradcheck    the largest gradient error of every tensor, as a table
 
@@ -75,7 +74,7 @@ need = @command -v $(firstword $(1)) > /dev/null || { \
 all: transformer
 
 .PHONY: all help run test doctor clean docs site live write release \
-    break class notebooks notebooks-check mpi pretrained-check bench gradcheck FORCE
+    break class notebooks notebooks-check mpi bench gradcheck FORCE
 FORCE:
 
 help:
@@ -207,9 +206,6 @@ notebooks notebooks-check:
 	$(call need,$(NOTEBOOK_PYTHON),python3)
 	@CFLAGS='$(CFLAGS)' $(NOTEBOOK_PYTHON) notebook/make.py \
 	    $(if $(filter %-check,$@),--check) $(if $(SHORT),--short) $(N)
-
-pretrained-check: build/notebook/pretrained build/notebook/18-pretrained
-	@$(NOTEBOOK_PYTHON) notebook/test/pretrained_check.py $(DIR)
 
 # MPI's compiler is the compiler, with the library's headers and the library.
 MPICC ?= mpicc

@@ -30,6 +30,7 @@ ROOT = os.path.dirname(HERE)
 sys.path += [HERE, f"{ROOT}/tests/lib"]
 import lab  # noqa: E402
 import make  # noqa: E402
+from command import Ended, run as execute  # noqa: E402
 from harness import claim, end  # noqa: E402
 LAB = """``` {.code .python}
 import lab
@@ -57,14 +58,17 @@ LONG = ("--steps", 1000000, "--model")
 
 def program(name, words):
     return [f"{ROOT}/build/notebook/{name}",
-            *(word if isinstance(word, bytes) else str(word) for word in words)]
+            *(os.fsdecode(word) if isinstance(word, bytes) else str(word)
+              for word in words)]
 
 
 def ran(command, folder, **how):
-    """A program that has come to its end. Whatever it printed, it is text here."""
-    return subprocess.run(command, cwd=folder, capture_output=True, check=False,
-                          encoding="utf-8", errors="backslashreplace", timeout=300,
-                          **how)
+    """A program that has come to its end, with any status."""
+    return execute(*command, allowed=(), cwd=folder, timeout=300, **how)
+
+
+def made(*names):
+    execute("make", "-s", *(f"build/notebook/{name}" for name in names), cwd=ROOT)
 
 
 def gpt(folder, *words, **how):
@@ -73,8 +77,8 @@ def gpt(folder, *words, **how):
 
 def refused(done, status, *words):
     """One line that says why, and nothing else."""
-    lines = done.stderr.splitlines()
-    return (done.returncode == status and len(lines) == 1 and not done.stdout
+    lines = done.err.splitlines()
+    return (done.status == status and len(lines) == 1 and not done.out
             and all(word in lines[0] for word in words))
 
 
@@ -144,8 +148,7 @@ def run(folder, *words, **environment):
     if isinstance(status, str):  # as Python itself does
         failed.write(status + "\n")
         status = 1
-    return SimpleNamespace(returncode=status, stdout=said.getvalue(),
-                           stderr=failed.getvalue())
+    return Ended(status, said.getvalue(), failed.getvalue())
 
 
 def committed(folder):
@@ -228,21 +231,21 @@ def test_labs(folder):
     claim(set(before) == set(LABS) == {name[:-len(".png")] for name in os.listdir(
               f"{folder}/notebook/thumbnails")},
           "without N all labs are made, each with its picture",
-          done.stdout + done.stderr)
+          done.out + done.err)
     done = run(folder, "--check")
-    claim("ok   01-trained: 1 exact, 1 learned" in done.stdout
-          and "FAIL 02-times" in done.stdout and done.returncode == 1
-          and done.stdout.endswith("1 passed, 1 failed\n"),
+    claim("ok   01-trained: 1 exact, 1 learned" in done.out
+          and "FAIL 02-times" in done.out and done.status == 1
+          and done.out.endswith("1 passed, 1 failed\n"),
           "what a new run reaches again passes; where nothing is compared, it "
-          "fails, with status 1", done.stdout)
+          "fails, with status 1", done.out)
     write_labs(folder, 5)
     full, short = (run(folder, "--check", *more, "1")
                    for more in ((), ("--short",)))
-    claim("     AssertionError: not so: b is low\n" in full.stdout
-          and "Traceback" not in full.stdout and full.returncode == 1
-          and short.returncode == 0,
+    claim("     AssertionError: not so: b is low\n" in full.out
+          and "Traceback" not in full.out and full.status == 1
+          and short.status == 0,
           "a claim about trained models is asserted in the full form only, "
-          "and the reason is one line", full.stdout + short.stdout)
+          "and the reason is one line", full.out + short.out)
     after = bytes_of(folder, "build/notebook/01-trained.ipynb")
     claim(b"full" in before["01-trained"]
           and b"short" in after.rsplit(b'"outputs"', 1)[1],
@@ -275,12 +278,12 @@ def test_packages(folder):
               f"without {name}: one line that names the package", said)
     done = run(folder, PATH="/nonexistent")
     claim(refused(done, 1, "apt-get install pandoc"),
-          "without pandoc: one line that names the package", done.stderr)
+          "without pandoc: one line that names the package", done.err)
     write(folder, "Makefile", "transformer:\n\t@echo no compiler >&2; exit 1\n")
     done = run(folder, "1")
-    claim(done.returncode == 1 and "Traceback" not in done.stderr
-          and done.stderr.endswith("of the labs do not compile\n"),
-          "programs that do not compile are said to be the reason", done.stderr)
+    claim(done.status == 1 and "Traceback" not in done.err
+          and done.err.endswith("of the labs do not compile\n"),
+          "programs that do not compile are said to be the reason", done.err)
 
 
 # ---------------------------------------------------------------- gpt
@@ -292,15 +295,15 @@ def test_gpt_use(folder):
         done = gpt(folder, "train", "text", "--tokens", tokens, *SMALL,
                    "--steps", 40, "--valid", "text", "--model",
                    f"{tokens}.safetensors")
-        claim(done.returncode == 0 and "step 40/40" in done.stderr,
-              f"gpt learns a text of its own ({tokens})", done.stderr)
+        claim(done.status == 0 and "step 40/40" in done.err,
+              f"gpt learns a text of its own ({tokens})", done.err)
         one, again, other = (gpt(folder, "generate", f"{tokens}.safetensors", "line 7",
                                  "--tokens", 50, *more)
                              for more in ((), (), ("--seed", 2)))
-        claim(one.returncode == 0 and one.stdout.startswith("line 7")
-              and len(one.stdout) > 50,
-              "and goes on with a prompt, for longer than its context", one.stderr)
-        claim(one.stdout == again.stdout != other.stdout,
+        claim(one.status == 0 and one.out.startswith("line 7")
+              and len(one.out) > 50,
+              "and goes on with a prompt, for longer than its context", one.err)
+        claim(one.out == again.out != other.out,
               "one seed gives one text, another seed another")
     gpt(folder, "train", "text", *SMALL, "--steps", 40, "--model", "one.safetensors")
     for more in ((), SMALL):
@@ -309,12 +312,12 @@ def test_gpt_use(folder):
                    "--model", "two.safetensors")
         claim(bytes_of(folder, "one.safetensors") == bytes_of(folder, "two.safetensors"),
               f"a run that is resumed with {len(more)} words more of its command "
-              "ends in the same bytes", done.stderr)
+              "ends in the same bytes", done.err)
     done = gpt(folder, "train", "text", "--resume", "--dropout", 0.5, "--steps",
                41, "--model", "two.safetensors")
-    claim(done.returncode == 0
+    claim(done.status == 0
           and bytes_of(folder, "two.safetensors").count(b'dropout":"0.5"') == 3,
-          "a new --dropout holds everywhere", done.stderr)
+          "a new --dropout holds everywhere", done.err)
 
 
 def test_gpt_refuses(folder):
@@ -347,7 +350,7 @@ def test_gpt_ends(folder):
         model = f"{which.name}.safetensors"
         status, said = stopped(training(*SMALL, *LONG, model), folder, which)
         claim(status == 128 + which and "--resume" in said
-              and gpt(folder, "generate", model).returncode == 0,
+              and gpt(folder, "generate", model).status == 0,
               f"{which.name} ends a run after it was saved", (status, said))
     status, _ = stopped(training("--batch", 2000, *LONG, "long.safetensors"), folder,
                         signal.SIGTERM, signal.SIGINT, within=3)
@@ -355,15 +358,15 @@ def test_gpt_ends(folder):
           "another signal behind it ends it at once", status)
     status, _ = stopped(training(*SMALL, *LONG, "unread.safetensors"), folder, signal.SIGINT,
                         unread=True)
-    claim(status == 130 and gpt(folder, "generate", "unread.safetensors").returncode == 0,
+    claim(status == 130 and gpt(folder, "generate", "unread.safetensors").status == 0,
           "nobody reads its messages any more: it saves all the same", status)
     before = bytes_of(folder, "one.safetensors")
     done = gpt(folder, "train", "text", *SMALL, "--steps", 1, "--model",
                "one.safetensors", **limited(resource.RLIMIT_FSIZE, 4096))
-    claim(done.returncode == 1 and "cannot write one.safetensors: " in done.stderr
+    claim(done.status == 1 and "cannot write one.safetensors: " in done.err
           and bytes_of(folder, "one.safetensors") == before,
           "a file that may not grow so large: it is said, and the old one stays",
-          (done.returncode, done.stderr))
+          (done.status, done.err))
 
 
 def changed(model, change):
@@ -407,25 +410,24 @@ def test_gpt_models(folder):
     write(folder, "speechless", changed(model, speechless))
     done = gpt(folder, "generate", "speechless")
     claim(refused(done, 1, "speechless", "special"),
-          "a model of special tokens alone is refused", done.stderr)
+          "a model of special tokens alone is refused", done.err)
     before = changed(model, steep)
     write(folder, "steep.safetensors", before)
     done = gpt(folder, "train", "text", "--resume", "--steps", 50, "--model",
                "steep.safetensors")
-    claim(done.returncode == 1 and "step 41: " in done.stderr
+    claim(done.status == 1 and "step 41: " in done.err
           and bytes_of(folder, "steep.safetensors") == before,
-          "a gradient that is not finite ends a run; nothing is saved", done.stderr)
+          "a gradient that is not finite ends a run; nothing is saved", done.err)
     before = bytes_of(folder, "text")
     done = gpt(folder, "train", "one.safetensors", "--model", "text")
     claim(refused(done, 2, "--model: ") and bytes_of(folder, "text") == before,
           "a model's name ends in .safetensors, so no text is replaced by one",
-          done.stderr)
-    with subprocess.Popen(["yes"], stdout=subprocess.PIPE) as yes:
-        done = gpt(folder, "train", "/dev/stdin", stdin=yes.stdout,
-                   **limited(resource.RLIMIT_AS, 2**30))
-        yes.kill()
+          done.err)
+    done = ran(["sh", "-c", 'yes | "$@"', "sh",
+                *program("gpt", ("train", "/dev/stdin"))], folder, env=ALONE,
+               **limited(resource.RLIMIT_AS, 2**30))
     claim(refused(done, 1, "/dev/stdin", "more than 64 MB"),
-          "a text without an end is refused when 64 MB are read", done.stderr)
+          "a text without an end is refused when 64 MB are read", done.err)
 
 
 def test_labs_refuse(folder):
@@ -435,14 +437,12 @@ def test_labs_refuse(folder):
             ("16-gpt", ("next", f"{folder}/char.safetensors", "", 1, 0, 1), "empty")):
         done = ran(program(name, words), ROOT)
         claim(refused(done, 1, wrong), f"{name} refuses {words[2:]}",
-              (done.returncode, done.stderr))
+              (done.status, done.err))
 
 
 def main():
     signal.signal(signal.SIGINT, signal.default_int_handler)  # programs inherit it
-    subprocess.run(["make", "-s", *(f"build/notebook/{name}" for name in
-                                    ("gpt", "15-classifier", "16-gpt"))],
-                   cwd=ROOT, check=True)
+    made("gpt", "15-classifier", "16-gpt")
     with tempfile.TemporaryDirectory() as folder:
         for test in (test_gpt_use, test_gpt_refuses, test_gpt_ends,
                      test_gpt_models, test_labs_refuse):

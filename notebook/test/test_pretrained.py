@@ -14,16 +14,15 @@ import resource
 import shutil
 import signal
 import struct
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
 import torch
 
-from pretrained_check import hub, hub_tokens, rows
-from test_notebooks import (ALONE, HERE, ROOT, bytes_of, claim, end, limited,
-                            program, ran, refused, stopped, write)
+from test_notebooks import (ALONE, HERE, bytes_of, claim, end, execute, limited,
+                            made, program, ran, refused, stopped, write)
+from lib import hub, hub_tokens
 
 IDS = [5, 77, 300, 12, 12, 250, 401, 0, 3, 8, 99, 100]
 KINDS = {"gpt2": hub.GPT2, "bert": hub.BERT}
@@ -31,6 +30,10 @@ KINDS = {"gpt2": hub.GPT2, "bert": hub.BERT}
 
 def pretrained(folder, *words, **how):
     return ran(program("pretrained", words), folder, env=ALONE, **how)
+
+
+def rows(*words, name="18-pretrained"):
+    return list(csv.DictReader(execute(*program(name, words)).out.splitlines()))
 
 
 def distance(found, column, wanted):
@@ -80,12 +83,12 @@ def test_overflow(folder):
         p[name] = p[name].sign() * 3e38
         hub.write_parameters(path, {name: x.float() for name, x in p.items()})
         done = pretrained(folder, kind, path, "a [MASK]")
-        claim(done.returncode == 1 and "\n  0" not in done.stdout
-              and not (done.stdout and kind != "bert")
-              and done.stderr.splitlines()[1:]
+        claim(done.status == 1 and "\n  0" not in done.out
+              and not (done.out and kind != "bert")
+              and done.err.splitlines()[1:]
               == ["transformer: the model's numbers are not finite"],
               f"{kind}, {name} overflows: one line, and no answer",
-              (done.stdout, done.stderr))
+              (done.out, done.err))
 
 
 def test_step(folder):
@@ -121,9 +124,8 @@ def test_tokens(folder):
              if list(map(int, row["tokens"].split())) != cut.encode(text)]
     claim(len(found) == len(texts) and not wrong,
           f"with capitals, {len(texts)} hard texts are cut as in Python", wrong[:3])
-    made = subprocess.run([sys.executable, f"{HERE}/lib/unicode.py"], check=True,
-                          capture_output=True).stdout
-    claim(made == bytes_of(HERE, "lib/unicode.h"),
+    table = execute(sys.executable, f"{HERE}/lib/unicode.py", encoding=None).out
+    claim(table == bytes_of(HERE, "lib/unicode.h"),
           "unicode.h is what unicode.py writes")
 
 
@@ -133,17 +135,17 @@ def test_use(folder):
     drawn = [pretrained(folder, "gpt2", "gpt2", "The model", "--tokens", 30,
                         "--temperature", 1, "--top-p", 0.9, "--seed", seed)
              for seed in (1, 1, 2)]
-    claim(drawn[0].returncode == 0 and drawn[0].stdout.startswith("The model")
-          and len(drawn[0].stdout) > 30 and "parameters" in drawn[0].stderr,
-          "pretrained gpt2 continues a text", drawn[0].stderr)
-    claim(drawn[0].stdout == drawn[1].stdout != drawn[2].stdout,
+    claim(drawn[0].status == 0 and drawn[0].out.startswith("The model")
+          and len(drawn[0].out) > 30 and "parameters" in drawn[0].err,
+          "pretrained gpt2 continues a text", drawn[0].err)
+    claim(drawn[0].out == drawn[1].out != drawn[2].out,
           "one seed gives one text, another seed another")
     sentence = "the [MASK] is in the [MASK] ."
     done = pretrained(folder, "bert", "bert", sentence, "--csv", "encoding.csv")
-    lines = done.stdout.splitlines()
-    claim(done.returncode == 0 and len(lines) == 1 + 2 * 6
+    lines = done.out.splitlines()
+    claim(done.status == 0 and len(lines) == 1 + 2 * 6
           and lines[0].startswith("[CLS] the [MASK]"),
-          "pretrained bert gives five words for each mask", done.stderr or lines)
+          "pretrained bert gives five words for each mask", done.err or lines)
     c, p = hub.write_model(f"{folder}/bert", hub.BERT)
     ids = hub_tokens.WordPieces(hub.word_pieces()).encode(sentence.encode())
     encoding, logits = hub.bert(p, c, torch.tensor(ids))
@@ -173,15 +175,15 @@ def test_finetune(folder):
     write(folder, "text", hub.book(20000))
     before = bytes_of(folder, "gpt2/model.safetensors")
     done = finetune("--steps", 60, "--lr", 0.001, "--model", "tuned.safetensors")
-    losses = [float(line.split()[-1]) for line in done.stderr.splitlines()
+    losses = [float(line.split()[-1]) for line in done.err.splitlines()
               if line.startswith("step")]
-    claim(done.returncode == 0 and losses[-1] < losses[0] - 0.5,
-          "finetune lowers the loss", done.stderr)
+    claim(done.status == 0 and losses[-1] < losses[0] - 0.5,
+          "finetune lowers the loss", done.err)
     claim(before == bytes_of(folder, "gpt2/model.safetensors"),
           "the model in the folder stays as it was")
     new = written("--model", "tuned.safetensors")
-    claim(new.returncode == 0 and new.stdout != written().stdout,
-          "what it saves is read again, and writes another text", new.stderr)
+    claim(new.status == 0 and new.out != written().out,
+          "what it saves is read again, and writes another text", new.err)
     header, _ = header_of(bytes_of(folder, "tuned.safetensors"))
     del header["__metadata__"]
     claim({name: tuple(entry["shape"]) for name, entry in header.items()}
@@ -190,14 +192,14 @@ def test_finetune(folder):
     status, said = stopped(program("pretrained", (
         "finetune", "gpt2", "text", "--steps", 1000000, "--model", "stopped.safetensors")),
         folder, signal.SIGINT)
-    claim(status == 130 and written("--model", "stopped.safetensors").returncode == 0,
+    claim(status == 130 and written("--model", "stopped.safetensors").status == 0,
           "Ctrl-C saves", said)
     done = finetune("--steps", 1, "--model", "tuned.safetensors",
                     **limited(resource.RLIMIT_FSIZE, 4096))
-    claim(done.returncode == 1 and "cannot write tuned.safetensors: " in done.stderr
-          and written("--model", "tuned.safetensors").stdout == new.stdout,
+    claim(done.status == 1 and "cannot write tuned.safetensors: " in done.err
+          and written("--model", "tuned.safetensors").out == new.out,
           "a file that may not grow so large: it is said, and the old one stays",
-          done.stderr)
+          done.err)
 
 
 def test_memory(folder):
@@ -206,21 +208,8 @@ def test_memory(folder):
     size = os.path.getsize(f"{folder}/large/model.safetensors") + 40_000_000
     done = pretrained(folder, "gpt2", "large", "a", "--tokens", 2,
                       **limited(resource.RLIMIT_AS, size))
-    claim(done.returncode == 0, f"{size / 1e6 - 40:.0f} MB of parameters take "
-          f"{size / 1e6:.0f} MB with the program and all else", done.stderr)
-
-
-def test_check(folder):
-    """The check of published parameters, on small ones."""
-    for kind in (*KINDS, "."):
-        done = ran([sys.executable, f"{HERE}/test/pretrained_check.py",
-                    f"{folder}/{kind}"], ROOT)
-        claim(done.returncode == 0 and "All is as it should be." in done.stdout
-              and "2000 of 2000" in done.stdout if kind in KINDS
-              else refused(done, 1, "which folder?"),
-              f"make pretrained-check finds nothing wrong with {kind}"
-              if kind in KINDS else "and refuses a folder without a model",
-              done.stdout + done.stderr)
+    claim(done.status == 0, f"{size / 1e6 - 40:.0f} MB of parameters take "
+          f"{size / 1e6:.0f} MB with the program and all else", done.err)
 
 
 def test_misuse(folder):
@@ -235,7 +224,7 @@ def test_misuse(folder):
                    "gpt2/model.safetensors")):
         done = pretrained(folder, *words)
         claim(refused(done, 2, "--help"), "wrong use is refused in one line: "
-              "pretrained " + " ".join(map(str, words)), done.stderr)
+              "pretrained " + " ".join(map(str, words)), done.err)
     for what, words in (
             ("no such folder", ("gpt2", "nowhere", "a")),
             ("no prompt", ("gpt2", "gpt2", "")),
@@ -245,7 +234,7 @@ def test_misuse(folder):
             ("a text that is no file", ("finetune", "gpt2", folder)),
             ("a sentence that is too long", ("bert", "bert", "a " * 99))):
         done = pretrained(folder, *words)
-        claim(refused(done, 1), f"{what}: one line", done.stderr)
+        claim(refused(done, 1), f"{what}: one line", done.err)
 
 
 # ---------------------------------------------------------------- wrong files
@@ -275,8 +264,8 @@ def refuses(folder, text, model, name, change, *words):
     """A claim: the small model with such a file is refused in one line that is
     short and has these words."""
     done = pretrained(folder, model, spoiled(folder, model, name, change), "a")
-    claim(refused(done, 1, *words) and len(done.stderr) < 400, f"{text}: one line",
-          done.stderr[:1000])
+    claim(refused(done, 1, *words) and len(done.err) < 400, f"{text}: one line",
+          done.err[:1000])
 
 
 def test_no_files(folder):
@@ -290,7 +279,7 @@ def test_no_files(folder):
             make(f"{path}/{name}")
             done = pretrained(folder, model, path, "a")
             claim(refused(done, 1, name, "not a regular file"),
-                  f"{name} is {what}: one line", done.stderr)
+                  f"{name} is {what}: one line", done.err)
 
 
 LONG = "é" * 1000000
@@ -326,11 +315,11 @@ def test_configs(folder):
 
 def test_spellings(folder):
     """JSON as other programs write it: escapes, indents, another order."""
-    wanted = pretrained(folder, "gpt2", "gpt2", "a").stdout
+    wanted = pretrained(folder, "gpt2", "gpt2", "a").out
 
     def same(text, name, content):
         path = spoiled(folder, "gpt2", name, content)
-        claim(pretrained(folder, "gpt2", path, "a").stdout == wanted, text)
+        claim(pretrained(folder, "gpt2", path, "a").out == wanted, text)
 
     for how, options in (("escaped", {"ensure_ascii": True}),
                          ("not escaped", {"ensure_ascii": False, "indent": 2}),
@@ -410,15 +399,13 @@ def test_vocabularies(folder):
 def main():
     signal.signal(signal.SIGINT, signal.default_int_handler)  # programs inherit it
     torch.set_num_threads(1)
-    subprocess.run(["make", "-s", *(f"build/notebook/{name}" for name in (
-        "pretrained", "18-pretrained", "18-pretrained-double"))],
-        cwd=ROOT, check=True)
+    made("pretrained", "18-pretrained", "18-pretrained-double")
     with tempfile.TemporaryDirectory() as folder:
         for kind, config in KINDS.items():
             hub.write_model(f"{folder}/{kind}", config)
         for test in (test_logits, test_overflow, test_step, test_tokens, test_use,
-                     test_finetune, test_memory, test_check, test_misuse,
-                     test_no_files, test_configs, test_spellings, test_damage,
+                     test_finetune, test_memory, test_misuse, test_no_files,
+                     test_configs, test_spellings, test_damage,
                      test_vocabularies):
             test(folder)
     end()

