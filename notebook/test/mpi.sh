@@ -102,6 +102,12 @@ same()
     cmp same.safetensors one.safetensors
 }
 
+used()
+{
+    echo "the red car is fast" | "$root/transformer" translate one.safetensors \
+        && "$root/transformer" info one.safetensors
+}
+
 bits()
 {
     holds "one rank trains" mpi 1 $model --model "one.$library.safetensors"
