@@ -21,8 +21,7 @@
 //     20-parts pairs TASK SEED COUNT
 //
 // prints so many pairs of a task, "source TAB target", which `transformer
-// train` can read. Another program can use all but main: define PARTS_NO_MAIN
-// and include this file.
+// train` can read.
 
 #include "lib/lab.h"
 #include "lib/measure.h"
@@ -368,7 +367,6 @@ void set(Config *c, int64_t *pairs, const char *name, int value) {
         wrong_command();
 }
 
-#ifndef PARTS_NO_MAIN
 int main(int argc, char **argv) {
     use_one_thread();
     if (argc == 5 && !strcmp(argv[1], "pairs")) {
@@ -391,4 +389,3 @@ int main(int argc, char **argv) {
     run_lab(&lab);
     trainer_free(&lab.trainer);
 }
-#endif

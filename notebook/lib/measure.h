@@ -16,7 +16,6 @@ void randomize(const TensorList *l) {
                                    + 0.3 * normal(&state));
 }
 
-// The order for qsort: the smallest first.
 // The shortest of so many runs or, if there are several and they are short, of
 // more; in processor time, so that other programs disturb little.
 double shortest_time(void (*run)(void *, bool), void *lab, bool training,
@@ -32,6 +31,7 @@ double shortest_time(void (*run)(void *, bool), void *lab, bool training,
     return shortest;
 }
 
+// The order for qsort: the smallest first.
 int compare_doubles(const void *left, const void *right) {
     double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);

@@ -627,27 +627,11 @@ void list_layer(TensorList *l, ModernLayer *w, const Config *c,
     list_any_norm(l, m, &w->network_norm, D, join(at, "network_norm"));
 }
 
-// What is wrong with such a configuration; NULL if nothing is.
-const char *wrong_modern(const Config *c, const Modern *m) {
-    static char reason[80];
-    const char *wrong = wrong_config(c);
-    if (!wrong && (m->key_heads < 1 || c->heads % m->key_heads))
-        snprintf(reason, sizeof reason, "%d key heads cannot serve %d heads: "
-                 "heads must be a multiple", m->key_heads, c->heads);
-    else if (!wrong && m->rotary != NO_ROTARY && c->d_model / c->heads % 2)
-        snprintf(reason, sizeof reason, "rotary positions need heads of even "
-                 "width, not %d", c->d_model / c->heads);
-    else
-        return wrong;
-    return reason;
-}
-
 // The model and its list, without memory for the numbers, as gpt_outline.
-// `positions` is LEARNED or NO_POSITIONS; fails if wrong_modern finds a reason.
+// `positions` is LEARNED or NO_POSITIONS, heads are a multiple of key heads, and
+// where positions are rotary, a head has an even width.
 ModernGpt modern_outline(const Config *c, const Modern *m) {
     int D = c->d_model, V = c->target_vocab;
-    if (wrong_modern(c, m))
-        fail("%s", wrong_modern(c, m));
     ModernGpt t = {.modern = *m, .base = encoder_outline(c)};
     TensorList *l = &t.base->list;
     t.layer = allocate((size_t)c->layers, sizeof *t.layer);
