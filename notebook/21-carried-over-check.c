@@ -21,13 +21,6 @@ int masked[B * T] = {PAD, 8, PAD, PAD, 5, 7, PAD, PAD, PAD, PAD};
 
 bool causal; // the next word is guessed
 
-Mat logits_of(Trainer *t) {
-    Pass pass = {.arena = &t->arena, .config = &t->model->config};
-    ReaderSaved saved;
-    Batch batch = {.sentences = B, .source = ids, .source_length = T};
-    return reader_forward(&pass, &saved, t->model, &batch, (Mask){0});
-}
-
 double loss_of(Trainer *t) {
     Pass pass = {.arena = &t->arena, .config = &t->model->config};
     Batch batch = {.sentences = B, .source = ids, .source_length = T,

@@ -26,7 +26,6 @@ import io
 import os
 import re
 import shutil
-import subprocess
 import sys
 import time
 
@@ -45,6 +44,8 @@ os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # else the kernel warns
 os.environ["PYTHONWARNINGS"] = "ignore:IProgress not found"  # else PyTorch does
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
+sys.path.append(f"{ROOT}/tests/lib")
+from command import run  # noqa: E402
 BUILD = os.path.join(ROOT, "build", "notebook")
 NUMBER = re.compile(
     r"^(.+): (\S+) \((?:(learned, )?± (\S+)|a time, not checked)\)$", re.M)
@@ -76,19 +77,17 @@ def build(labs):
     """The programs of the labs and ./transformer, which most of them run."""
     programs = [os.path.basename(path)[:-len(".c")] for lab in labs
                 for path in glob.glob(f"{HERE}/{os.path.basename(lab)[:3]}*.c")]
-    made = subprocess.run(
-        ["make", "-s", f"-j{os.cpu_count()}", "transformer",
-         *(f"build/notebook/{name}" for name in sorted(programs))],
-        cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
-    if made.returncode != 0:
-        sys.exit("make.py: the programs of the labs do not compile")
+    made = run("make", "-s", f"-j{os.cpu_count()}", "transformer",
+               *(f"build/notebook/{name}" for name in sorted(programs)),
+               allowed=(), cwd=ROOT)
+    if made.status != 0:
+        sys.exit(f"{made.err}make.py: the programs of the labs do not compile")
 
 
 def convert(source):
     """Markdown -> a Jupyter notebook; its code blocks are the cells."""
-    text = subprocess.run(["pandoc", source, "--to", "ipynb", "--wrap=preserve"],
-                          check=True, capture_output=True, text=True).stdout
-    return nbformat.reads(text, as_version=4)
+    return nbformat.reads(run("pandoc", source, "--to", "ipynb",
+                              "--wrap=preserve").out, as_version=4)
 
 
 def execute(lab, kernel=None):

@@ -160,18 +160,13 @@ Loss classifier_gradient(Pass *pass, const Transformer *t, Transformer *g,
 // word (GPT), by one under a causal mask. All tensors but those of the output
 // layer have the same shapes in both, and so they can be carried over (lab 21).
 
-// The sources are read -> logits (B·S,V)
-Mat reader_forward(Pass *pass, ReaderSaved *s, const Transformer *t,
-                   const Batch *b, Mask mask) {
-    return linear_forward(pass, &t->output, words_forward(pass, s, t, b, mask));
-}
-
 // Forward, loss and, if there is a gradient g to add to, backward. Of the batch
 // the sources are read; B·S words or pads are expected.
 Loss reader_gradient(Pass *pass, const Transformer *t, Transformer *g,
                      const Batch *b, Mask mask) {
     ReaderSaved s;
-    Mat logits = reader_forward(pass, &s, t, b, mask);
+    Mat logits = linear_forward(pass, &t->output,
+                                words_forward(pass, &s, t, b, mask));
     Loss loss = loss_and_gradient(pass->arena, logits, b->expected);
     if (g) {
         Mat dx = arena_zeros(pass->arena, s.hidden.rows, s.hidden.cols);
