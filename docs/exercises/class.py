@@ -16,21 +16,24 @@ import io
 import itertools
 import json
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 import zipfile
 from pathlib import Path
+from subprocess import TimeoutExpired
 
 import tool  # which knows where the next ones are
 import compiling
 import cutting
 import hand_ins
 import neighbors
-from files import SETTINGS, Trouble, read_text, write_text
+from files import ROOT, SETTINGS, Trouble, read_text, write_file
 from refusing import code_of
 from source_file import Broken
+
+sys.path.append(str(ROOT / "tests" / "lib"))
+from command import run
 
 HEAD = ["submission", "digest", "points", "of", "reference", "alike", "seconds"]
 LONG = 40             # tokens of a region that two do not write in the same way by chance
@@ -100,11 +103,9 @@ def graded(folder, wanted, work):
     result, begun = work / "results.json", time.monotonic()
     result.unlink(missing_ok=True)
     try:
-        said = subprocess.run(
-            [sys.executable, tool.__file__, "grade", f"FOLDER={folder}",
-             f"JSON={result}", f"N={wanted}"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, timeout=SECONDS).stdout
-    except subprocess.TimeoutExpired:
+        said = run(sys.executable, tool.__file__, "grade", f"FOLDER={folder}", f"JSON={result}",
+                   f"N={wanted}", allowed=(), together=True, timeout=SECONDS).out
+    except TimeoutExpired:
         said = f"stopped after {SECONDS} seconds"
     top = json.loads(result.read_text(encoding="utf-8")) if result.exists() \
         else {"output": said.strip(), "tests": []}
@@ -141,7 +142,7 @@ def write_rows(path, rows, names):
                             extrasaction="ignore")
     writer.writeheader()
     writer.writerows(rows)
-    write_text(path, text.getvalue())
+    write_file(path, text.getvalue())
 
 
 def grade_class(submissions, path, wanted):

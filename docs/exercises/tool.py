@@ -39,8 +39,8 @@ DOCS = Path(__file__).resolve().parent.parent
 sys.path.append(str(DOCS / "exercises" / "grader"))
 from compiling import FILES
 from cutting import around, load_exercises, make_stub, plant_bug, reference_regions
-from files import (EXERCISES, GRADER, REFERENCE, ROOT, SETTINGS, Trouble, digest, pack,
-                   read_text, shown, student_folder, writable, write_text)
+from files import (EXERCISES, GRADER, REFERENCE, ROOT, SETTINGS, Trouble, digest, read_text,
+                   shown, student_folder, writable, write_file, zipped)
 from grading import Result, grade_all, wanted_answers
 from hand_ins import (back_up, bug_file, handed_in, notes, region_of, remember, student_file,
                       student_regions)
@@ -131,7 +131,7 @@ def write_json(path, results, message):
               "visibility": "visible"} for r in results]
     tests.append({"name": "for staff", "number": "", "score": 0, "max_score": 0,
                   "status": "passed", "output": from_reference(), "visibility": "hidden"})
-    write_text(path, json.dumps({"output": message, "output_format": "text",
+    write_file(path, json.dumps({"output": message, "output_format": "text",
                                  "tests": tests}, indent=1, ensure_ascii=False)
                + "\n")
 
@@ -196,7 +196,7 @@ def make_exercises(exercises):
                           "begins anew")
                     continue
                 back_up(path)
-        write_text(path, text)
+        write_file(path, text)
         remember("written", name, digest(text))
         print(f"{shown(path)} is written")
     return 1 if kept else 0
@@ -238,7 +238,7 @@ def exercise(exercises):
         print(f"edit   {shown(path)}, line {region.start + 1}")
     elif e.kind == "bug":
         if not bug_file(e).exists():
-            write_text(bug_file(e), plant_bug(e))
+            write_file(bug_file(e), plant_bug(e))
         print(f"edit   {shown(bug_file(e))}; a check fails until it is fixed")
     elif e.kind == "number":
         print(f"edit   {shown(student_folder() / 'answers.txt')}: "
@@ -246,7 +246,7 @@ def exercise(exercises):
     else:
         options = student_folder() / e.file
         if not options.exists():
-            write_text(options, "# Options for `transformer train`. You may set:\n"
+            write_file(options, "# Options for `transformer train`. You may set:\n"
                        f"# {e.options}\n")
         print(f"edit   {shown(options)}")
     print(f"then   make grade N={e.number}\nstuck? make hint N={e.number}")
@@ -315,7 +315,7 @@ def reset(exercises):
         raise Trouble(f"exercise {e.number} has nothing to reset: edit your file")
     if path.exists():
         back_up(path)
-    write_text(path, text)
+    write_file(path, text)
     print(f"exercise {e.number} is as it was in the beginning")
     return 0
 
@@ -362,7 +362,7 @@ def gradescope(exercises):
     for path in [*project_files(), *FILES, *sorted(ROOT / name for name in data)]:
         files[str(path.relative_to(ROOT))] = read_text(path)
     target = ROOT / "build" / "gradescope.zip"
-    pack(target, files, ("setup.sh", "run_autograder"))
+    write_file(target, zipped(files, ("setup.sh", "run_autograder")))
     print(f"{shown(target)}: exercises {numbers}, "
           f"{sum(e.worth for e in chosen)} points")
     return 0

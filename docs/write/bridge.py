@@ -38,7 +38,7 @@ import grading
 import hand_ins
 import linking
 from compiling import Ended
-from files import SETTINGS, read_text, shown, student_folder, write_text
+from files import SETTINGS, read_text, shown, student_folder, write_file
 from hand_ins import student_file
 from source_file import Broken, regions
 
@@ -130,12 +130,12 @@ def put(name, text):
     if e.kind == "write":
         put_bodies({name: text})
     elif e.kind == "bug":
-        write_text(student_folder() / "bugs" / f"{e.slug}.c", text)
+        write_file(student_folder() / "bugs" / f"{e.slug}.c", text)
     else:
         path = student_folder() / "answers.txt"
         names = "|".join(grading.wanted_answers(e))
         kept = re.sub(rf"^ *({names}) *=.*\n", "", read_text(path), flags=re.M)
-        write_text(path, kept + text.rstrip("\n") + "\n")
+        write_file(path, kept + text.rstrip("\n") + "\n")
 
 
 def put_bodies(texts):
@@ -146,7 +146,7 @@ def put_bodies(texts):
     for name, region in reversed(regions(whole, shown(path)).items()):
         if name in texts:
             lines[region.start:region.end - 1] = texts[name].split("\n")
-    write_text(path, "\n".join(lines))
+    write_file(path, "\n".join(lines))
 
 
 def fill(work):
@@ -177,7 +177,7 @@ def restore(work, notes):
     """What was kept: the texts of exercises, and the notes."""
     fill(work)
     if notes:
-        write_text(student_folder() / ".hints", json.dumps(notes, indent=1))
+        write_file(student_folder() / ".hints", json.dumps(notes, indent=1))
     return status()
 
 
@@ -190,11 +190,11 @@ def answers_alone(e, text):
         yield
         return
     whole = read_text(path)
-    write_text(path, text)
+    write_file(path, text)
     try:
         yield
     finally:
-        write_text(path, whole)
+        write_file(path, whole)
 
 
 def grade(name, text, others={}):

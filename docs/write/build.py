@@ -18,7 +18,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tarfile
 from pathlib import Path
@@ -42,6 +41,7 @@ import compiling
 import cutting
 import grading
 import source_file
+from command import run
 from files import REFERENCE, read_text, zipped
 from source_file import regions
 from tool import project_files
@@ -58,11 +58,6 @@ STUDENT = """-std=c11 -O0 -ffp-contract=off -fsanitize=null -fno-sanitize-recove
     -lm -lwasi-emulated-signal -Wl,--stack-first,-z,stack-size=1048576,-z,muldefs
     """.split() + [f"-Wl,--max-memory={compiling.MEMORY << 10}"]
 TINY = "-std=c11 -O2 -msimd128 -ffp-contract=off -lm -Wl,-z,stack-size=1048576".split()
-
-
-def run(*command, **more):
-    if subprocess.run([str(word) for word in command], **more).returncode:
-        sys.exit(1)
 
 
 def digest(*parts):
@@ -149,12 +144,10 @@ def compile_parts():
 def to_html(texts):
     """Pages of Markdown, all by one pandoc; without links to what is not there."""
     mark = "<!-- next -->"
-    done = subprocess.run(["pandoc", "-f", "markdown-smart", "-t", "html5", "--mathml",
-                           "--wrap=none"],
-                          input=f"\n\n{mark}\n\n".join(texts), text=True,
-                          stdout=subprocess.PIPE, check=True)
+    made = run("pandoc", "-f", "markdown-smart", "-t", "html5", "--mathml", "--wrap=none",
+               given=f"\n\n{mark}\n\n".join(texts)).out
     shown = re.sub(r'<a href="([^"#][^"]*)"', lambda link: '<a target="_blank" href="'
-                   f'{in_the_site(link[1])}"', done.stdout)
+                   f'{in_the_site(link[1])}"', made)
     shown = re.sub("<code>[^<]*</code>", lambda code: re.sub(  # an option is not broken
         r"(?<![\w-])--[a-z][\w-]*", r'<span class="whole">\g<0></span>', code[0]), shown)
     parts = re.sub(r'(<h\d) id="[^"]*"', r"\1", shown).split(mark)

@@ -53,10 +53,4 @@ answerCalls({
     {"transformer.c": files["outline.c"]}, {"grade.o": objects.grade}),
   // A program that includes nothing but the C library's headers.
   alone: source => made(commands.tiny, source),
-  // A program of an object that is in the page, and of grade.o.
-  async link(packed) {
-    put(packed);
-    const [name] = Object.keys(packed);
-    return linked(commands.grade, await read(name), {"grade.o": objects.grade});
-  },
 });

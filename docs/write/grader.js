@@ -47,7 +47,7 @@ export const WHOLE = "Compiling. More than functions has changed, so the whole f
 export const STOPPED = "Stopped: there is no result.";
 
 // Runs what a student has written: it is stopped after some seconds.
-export async function runStudent(module, words, options = {}) {
+async function runStudent(module, words, options = {}) {
   student ??= new Service("run-worker");
   const mine = student;
   let late;

@@ -29,6 +29,7 @@ import source_file
 import wrong_bodies
 from build import ROOT, read_text
 from browser import Browser
+from command import run
 from harness import claim, end
 from reader import AXE, Reader, claim_quiet
 
@@ -167,19 +168,16 @@ def test_mistakes(page, every):
              for m in wrong_bodies.load_mistakes(e, cutting.reference_regions()[e.name].body)
              if m.kind in "=~"]
     tried = known if every else random.Random(SEED).sample(known, SAMPLE)
-    same_state, same_name, odd = 0, 0, []
-    for m in tried:
-        said, _ = page.grade(m.region, "\n".join(m.body))
-        same_state += said["state"] == "wrong"
-        alike = said["state"] == "wrong" and m.say in said["word"] + said["detail"]
-        same_name += alike
-        if not alike:
-            odd.append(f"{m.region}: {m.say}\n  page: {said['state']} {said['word']}")
+    all_said = [page.grade(m.region, "\n".join(m.body))[0] for m in tried]
+    wrong = [said["state"] == "wrong" for said in all_said]
+    odd = [f"{m.region}: {m.say}\n  page: {said['state']} {said['word']}"
+           for m, said, is_wrong in zip(tried, all_said, wrong)
+           if not is_wrong or m.say not in said["word"] + said["detail"]]
     n = len(tried)
-    claim(same_state == n, f"known mistakes: {same_state} of {n} have the terminal's "
-          "verdict", "\n".join(odd))
-    claim(same_name >= 0.99 * n, f"known mistakes: {same_name} of {n} have the "
-          "terminal's words", "\n".join(odd))
+    claim(all(wrong), f"known mistakes: {sum(wrong)} of {n} have the terminal's verdict",
+          "\n".join(odd))
+    claim(len(odd) <= 0.01 * n, f"known mistakes: {n - len(odd)} of {n} have the terminal's "
+          "words", "\n".join(odd))
 
 
 def body_of(text, name):
@@ -221,7 +219,7 @@ def test_bad_students(page):
 # ---------------------------------------------------------------- a student
 
 def test_student(browser):
-    """Reads, writes, checks, takes a hint, passes, and comes back."""
+    """Reads, writes, checks, takes a hint, and passes."""
     page = Write(browser)
     claim(page.until("document.querySelector('.list a')", 30)
           and page.count(".list a") == len(PAGES) - len(of_kind("train")),
@@ -251,9 +249,13 @@ def test_student(browser):
     claim("Right: 10 of 10 points" in said, "the right body is right", said)
     page.click("#solution")
     page.mentions("#answer", "exponential", "then the solution is shown")
+    test_kept(browser, page)
+
+
+def test_kept(browser, page):
+    """Saves the work, grades it in a terminal, and comes back."""
     kept = page.downloaded("#save-all", WORK / "exercises.zip")
-    archive = zipfile.ZipFile(kept)
-    archive.extractall(WORK / "unpacked")
+    zipfile.ZipFile(kept).extractall(WORK / "unpacked")
     folder = WORK / "unpacked" / "exercises"
     said = in_the_terminal("grade", f"N={ONE}", f"FOLDER={folder}")
     claim("ok " in said and "score: 10/10" in said,
@@ -343,9 +345,8 @@ def test_earlier(page):
 
 def in_the_terminal(*arguments):
     """What the terminal's tool prints."""
-    return subprocess.run([sys.executable, "docs/exercises/tool.py", *arguments],
-                          cwd=str(ROOT), text=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT).stdout
+    return run(sys.executable, "docs/exercises/tool.py", *arguments, allowed=(), together=True,
+               cwd=ROOT).out
 
 
 # ---------------------------------------------------------------- one's own file
@@ -387,6 +388,12 @@ def test_own(page):
           "under other options, results are marked as those of the earlier ones")
     claim(page.count("#curve polyline") == 2 and page.count("#compared tr") == 5,
           "both stand in one picture, and in a table")
+    test_own_wrong(page)
+    test_residual(page)
+
+
+def test_own_wrong(page):
+    """What cannot be compiled, or trained."""
     page.replace("int min_int(", "int min_inf(")
     said = trained(page)
     claim("does not compile" in said and page.count(".cm-lint-marker-error") > 0,
@@ -396,6 +403,9 @@ def test_own(page):
     said = trained(page)
     claim("has no option --layer" in said, "a wrong option is refused before anything is built",
           said)
+
+
+def test_residual(page):
     page.show("own")
     page.click("#do-residual")
     claim(page.of("#own-options", "value") == build.breaking.DEEP.options
@@ -422,9 +432,8 @@ def test_tiny(page):
     page.choose("#own-task", "eng-fra")
     page.choose("#own-steps", "20")
     strict = "-std=c11 -O2 -ffp-contract=off".split()
-    subprocess.run(["cc", *strict, build.TINY_C, "-o", WORK / "tiny", "-lm"], check=True)
-    native = subprocess.run([WORK / "tiny", ROOT / "data" / "eng-fra.train.tsv", "20"],
-                            stdout=subprocess.PIPE, text=True, check=True).stdout.split("\n")
+    run("cc", *strict, build.TINY_C, "-o", WORK / "tiny", "-lm")
+    native = run(WORK / "tiny", ROOT / "data" / "eng-fra.train.tsv", "20").out.split("\n")
     page.replace("rate = 0.1f;", "rate = 0;")
     said = trained(page)
     sums = page.texts("#compared tr:first-child td")

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import linking
 from files import (GRADER, REFERENCE, ROOT, SETTINGS, Trouble, digest, read_text,
-                   student_folder, write_text)
+                   student_folder, write_file)
 from hand_ins import student_file
 
 FILES = [GRADER / name for name in ("grade.c", "grade.h", "confine.c")]
@@ -181,7 +181,7 @@ def reference():
     with tempfile.TemporaryDirectory(dir=BUILD) as beside:
         made = Path(beside) / "made"
         for name, text in texts.items():
-            write_text(made / name, text)
+            write_file(made / name, text)
         compile_reference(made)
         with contextlib.suppress(OSError):  # somebody else was faster
             made.rename(folder)
@@ -208,7 +208,7 @@ def compile_reference(made):
 def compile_object(made):
     """The reference and its checks, once for all: what a student has written is linked in
     the place of ours. Where a linker does not do so, all is compiled each time."""
-    write_text(made / "weak.h", outlines().weak())
+    write_file(made / "weak.h", outlines().weak())
     cc = [*confined_compiler(made, made), *FLAGS]
     run([*cc, "-w", "-c", "-include", made / "weak.h",
          f'-DSOURCE="{made / "transformer.c"}"', made / "grade.c", "-o", made / OBJECT],

@@ -51,14 +51,14 @@ def writable(path):
     return path
 
 
-def write_text(path, text):
-    """Write a file beside its place and rename it: never half a file."""
+def write_file(path, content):
+    """Write a text, or bytes, beside its place and rename it: never half a file."""
     path = writable(path)
     beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            beside.write_bytes(text.encode("utf-8"))
+            beside.write_bytes(content.encode() if isinstance(content, str) else content)
             os.replace(beside, path)
         except BaseException:
             with contextlib.suppress(FileNotFoundError):
@@ -92,11 +92,3 @@ def zipped(files, programs=()):
             entry.external_attr = (0o100755 if name in programs else 0o100644) << 16
             archive.writestr(entry, content)
     return to.getvalue()
-
-
-def pack(target, files, programs=()):
-    """Writes that zip file."""
-    target.parent.mkdir(exist_ok=True)
-    beside = target.with_suffix(f".{os.getpid()}")
-    beside.write_bytes(zipped(files, programs))
-    beside.replace(target)

@@ -15,7 +15,7 @@ from compiling import (COMPILE_SECONDS, MEMORY, STOP, STRICT, WRITTEN, Wrong, co
                        confined_compiler, make_results, program_of, run_folder, watched)
 from cutting import (around, in_its_function, load_exercises, plant_bug,
                      reference_regions, source_of, with_preamble)
-from files import REFERENCE, ROOT, Trouble, digest, read_text, shown, student_folder, write_text
+from files import REFERENCE, ROOT, Trouble, digest, read_text, shown, student_folder, write_file
 from hand_ins import (bug_file, given_answers, given_options, handed_in, notes, region_of,
                       remember_passed, remember_quietly, student_file, student_regions)
 from refusing import (code_of, codes, function_inside, refusal, refusal_of_bug,
@@ -298,7 +298,7 @@ def trained(exercise, options, program, folder):
     data, _, count = exercise.data.partition(" ")
     lines = read_text(ROOT / data).splitlines(keepends=True)
     training, model = folder / "train.tsv", folder / "model.safetensors"
-    write_text(training, "".join(lines[:int(count or len(lines))]))
+    write_file(training, "".join(lines[:int(count or len(lines))]))
     test = ROOT / exercise.test if exercise.test else training
     seconds, reached = int(exercise.seconds), []
     for seed in exercise.seeds.split() or [None]:

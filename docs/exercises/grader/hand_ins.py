@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cutting import reference_regions
 from files import (SETTINGS, Trouble, digest, read_text, shown, student_folder, writable,
-                   write_text)
+                   write_file)
 from source_file import read_regions
 
 
@@ -84,7 +84,7 @@ def remember(kind, name, value):
             memory = {}
         if memory.setdefault(kind, {}).get(name) != value:
             memory[kind][name] = value
-            write_text(folder / ".hints", json.dumps(memory, indent=1))
+            write_file(folder / ".hints", json.dumps(memory, indent=1))
 
 
 @contextlib.contextmanager

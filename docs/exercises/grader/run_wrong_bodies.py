@@ -17,7 +17,6 @@ there.
 
 import os
 import re
-import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -27,10 +26,13 @@ import compiling
 from comparing import read_results
 from compiling import BUILD
 from cutting import around, load_exercises
-from files import GRADER, REFERENCE, Trouble, read_text, write_text
+from files import GRADER, REFERENCE, ROOT, Trouble, read_text, write_file
 from source_file import Broken, regions
 from wrong_bodies import (KNOWN, agreement, digest_of, digest_of_code, key_of, read_known,
                           right_results, wrong_bodies)
+
+sys.path.append(str(ROOT / "tests" / "lib"))
+from command import run
 
 FLAGS = ["-std=c11", "-O0", "-fno-diagnostics-show-caret", "-ffp-contract=off",
          "-Werror=int-conversion",
@@ -55,13 +57,6 @@ def with_bodies(text, region, bodies):
                      + lines[end:])
 
 
-def call(command, folder):
-    """What a program of ours says, and its status."""
-    done = subprocess.run([str(word) for word in command], cwd=str(folder),
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    return done.stdout.decode("utf-8", "replace"), done.returncode
-
-
 def with_errors(said):
     """The numbers of the bodies in which a compiler has found errors, its own or those of
     macros in them."""
@@ -80,10 +75,11 @@ def compiled(made, name, bodies, folder):
     region = regions(text, "transformer.c")[name]
     bodies = dict(bodies)
     while bodies:
-        write_text(folder / "source.c", with_bodies(text, region, bodies))
-        said, status = call([*compiling.compiler(), *FLAGS, f"-DCHECK={name}", "-I", made,
-                             f'-DSOURCE="{folder / "source.c"}"', GRADER / "run_wrong_bodies.c",
-                             "-o", folder / "program", "-lm"], folder)
+        write_file(folder / "source.c", with_bodies(text, region, bodies))
+        status, said, _ = run(
+            *compiling.compiler(), *FLAGS, f"-DCHECK={name}", "-I", made,
+            f'-DSOURCE="{folder / "source.c"}"', GRADER / "run_wrong_bodies.c",
+            "-o", folder / "program", "-lm", allowed=(), together=True, cwd=folder)
         wrong = with_errors(said)
         if not status:
             return bodies
@@ -97,7 +93,8 @@ def results(made, name, bodies, folder):
     """{number: (exit status, what it has written)} of those of the bodies that compile."""
     (folder / "results").mkdir()
     (folder / "token").write_text("\n")
-    said, _ = call([folder / "program", name, *compiled(made, name, bodies, folder)], folder)
+    said = run(folder / "program", name, *compiled(made, name, bodies, folder), allowed=(),
+               together=True, cwd=folder).out
     return {int(k): (int(status), (folder / "results" / k).read_text(errors="replace"))
             for k, status in re.findall(r"^(\d+) (-?\d+)$", said, re.M)
             if (folder / "results" / k).exists()}

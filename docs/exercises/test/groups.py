@@ -11,11 +11,12 @@ import time
 from pathlib import Path
 
 EXERCISES = Path(__file__).resolve().parent.parent
-MODULES = [str(EXERCISES / "grader")]
+MODULES = [str(EXERCISES / "grader"), str(EXERCISES.parents[1] / "tests" / "lib")]
 sys.path += MODULES
 sys.dont_write_bytecode = True
 import compiling
 import cutting
+from command import run
 from files import ROOT
 
 TOOL = EXERCISES / "tool.py"
@@ -53,10 +54,9 @@ def student(path, bodies):
 
 
 def ran(*command, cwd=ROOT, **environment):
-    """A program that has ended: its status, and in stdout all that it has printed."""
-    return subprocess.run([str(word) for word in command], cwd=str(cwd), encoding="utf-8",
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          env={**ENVIRONMENT, **environment})
+    """A program that has ended: its status, and in `out` all that it has printed."""
+    return run(*command, allowed=(), together=True, cwd=cwd,
+               env={**ENVIRONMENT, **environment})
 
 
 def in_copy(copy, *arguments):
@@ -76,7 +76,7 @@ def within(seconds, holds):
 
 def running(pid):
     """The programs of students that the tool with this process id has started."""
-    lines = ran("ps", "-eo", "stat,args").stdout.splitlines()
+    lines = ran("ps", "-eo", "stat,args").out.splitlines()
     return [line for line in lines if line[0] != "Z" and f"/run-{pid}-" in line]
 
 

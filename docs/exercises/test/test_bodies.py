@@ -22,7 +22,7 @@ def stub(g):
             done = ran(cc, *"-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Werror".split(),
                        path, "-o", g.folder / "a.out", "-lm")
             g.holds(f"the stub compiles without a warning with {cc}",
-                    done.returncode == 0, done.stdout)
+                    done.status == 0, done.out)
         elif CI:
             g.holds(f"{cc} is installed", False)
         else:

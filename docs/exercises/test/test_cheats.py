@@ -348,7 +348,7 @@ def behind(g):
         path = g.folder / "cheat.c"
         student(path, {ONE: body})
         return ran(sys.executable, "-c", BEHIND.format(MODULES, ONE), path,
-                   SECRET="a key", **environment).stdout
+                   SECRET="a key", **environment).out
 
     (g.folder / "cheat.c.secret").write_text("a key\n")
     offered = graded("&\n", {})

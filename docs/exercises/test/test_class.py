@@ -65,10 +65,10 @@ def gradescope(g):
             (root / "submission" / file).write_bytes(text.encode("utf-8"))
         done = ran("sh", root / "run_autograder", cwd="/", AUTOGRADER=str(root))
         result = root / "results" / "results.json"
-        g.output = done.stdout + result.read_text(encoding="utf-8")
+        g.output = done.out + result.read_text(encoding="utf-8")
         top = json.loads(result.read_text(encoding="utf-8"))
         g.staff = top["tests"].pop()
-        return (done.returncode == 0
+        return (done.status == 0
                 and sum(test["score"] for test in top["tests"]) == points
                 and [test["number"] for test in top["tests"]] == wanted)
 
@@ -84,7 +84,7 @@ def gradescope(g):
     g.holds("a usual mistake is named", "the quotient is turned round: factor · norm "
             "is clip (chapter 11, “Clipping”)" in g.output)
     g.holds("setup.sh is a shell script", ran(
-        "sh", "-n", root / "source" / "setup.sh").returncode == 0)
+        "sh", "-n", root / "source" / "setup.sh").status == 0)
 
 
 def _hand_in(handed):
@@ -111,7 +111,7 @@ def a_class(g):
 
     def graded():
         g.output = ran(sys.executable, EXERCISES / "class.py", handed, marks,
-                       f"{ONE},softmax_backward").stdout
+                       f"{ONE},softmax_backward").out
         with open(marks, encoding="utf-8") as file:
             return {row["submission"]: row for row in csv.DictReader(file)}
 

@@ -23,7 +23,7 @@ def changed_reference(g):
     for say, text in ((False, text), (True, text.replace("? clip / norm", "? norm / clip"))):
         (copy / "transformer.c").write_bytes(text.encode("utf-8"))
         student(copy / "mine.c", {})
-        g.output = in_copy(copy, "grade", "N=clip_factor", "SRC=mine.c").stdout
+        g.output = in_copy(copy, "grade", "N=clip_factor", "SRC=mine.c").out
         g.holds("changed code of transformer.c itself is told" if say else
                 "changed comments are not", ("transformer.c is changed" in g.output) == say)
 
@@ -37,7 +37,7 @@ def broken_tool(g):
     result = g.folder / "broken.json"
     student(copy / "mine.c", {"head": "    return m;\n", "clip_factor": "    ;\n&\n"})
     g.output = in_copy(copy, "grade", "N=head,clip_factor", "SRC=mine.c",
-                       f"JSON={result}").stdout
+                       f"JSON={result}").out
     tests = g.graded(result)
     g.holds("what breaks the tool costs that exercise alone, which says so",
             f'head.md:{line}: {{nothing -> m}}: the lines of the region in transformer.c '
@@ -130,9 +130,9 @@ def arguments(g):
 
     def make(claim, status, *arguments, source=desk):
         done = ran("make", "-s", "grade", *arguments, f"SRC={source}")
-        g.holds(claim, done.returncode == status
-                and ("Error" in done.stdout) == (status > 0), done.stdout)
-        return done.stdout
+        g.holds(claim, done.status == status
+                and ("Error" in done.out) == (status > 0), done.out)
+        return done.out
 
     said = make("it is no error of make's", 0, f"N={ONE}")
     g.holds("which ends with the score", said.endswith("score: 0/10\n"), said)
@@ -203,7 +203,7 @@ def another_exercise(g):
 
     def says(claim, status, text, *arguments):
         done = in_copy(copy, *arguments)
-        g.holds(claim, done.returncode == status and text in done.stdout, done.stdout)
+        g.holds(claim, done.status == status and text in done.out, done.out)
 
     following = PAGES[old.number]
     says("a page that no list has is an error", 2, "new_one: it stands neither in",
@@ -261,8 +261,8 @@ def other_machines(g):
 
     def fails(claim, change, text):
         done = ran(sys.executable, "-c", OTHER.format(change, str(TOOL)))
-        g.holds(claim + ": " + text, done.returncode == 1 and text in done.stdout
-                and done.stdout.count("\n") == 1, done.stdout)
+        g.holds(claim + ": " + text, done.status == 1 and text in done.out
+                and done.out.count("\n") == 1, done.out)
 
     fails("an older Python is told in one line", "sys.version_info = (3, 7, 2)",
           "needs Python 3.8 or newer; this is Python 3.7")

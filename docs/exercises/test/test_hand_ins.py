@@ -92,9 +92,9 @@ def results_elsewhere(g):
     def kept(claim, what, *arguments):
         before = files()
         done = in_copy(copy, *arguments)
-        g.holds(f"{claim} is refused in one line: {what}", done.returncode == 2
-                and what in done.stdout and done.stdout.startswith("error: ")
-                and done.stdout.count("\n") == 1, done.stdout)
+        g.holds(f"{claim} is refused in one line: {what}", done.status == 2
+                and what in done.out and done.out.startswith("error: ")
+                and done.out.count("\n") == 1, done.out)
         g.holds("and no file is another one then", files() == before)
 
     source, suffix = "SRC=exercises/transformer.c", "does not end in .json"

@@ -184,7 +184,7 @@ def answers(g):
     ran("cc", "-std=c11", "-Og", "-ffp-contract=off", "-DTRANSFORMER_DOUBLE",
         EXERCISES / "test" / "numbers.c", "-o", program, "-lm")
     measured = [*_of_missing_parts(), *_of_origins()]
-    path.write_text(ran(program).stdout + "".join(f"{name} = {value}\n"
+    path.write_text(ran(program).out + "".join(f"{name} = {value}\n"
                                                   for name, value in measured))
     g.says("the answers of the pages are those that the program makes", 0, "score: ", "grade",
            numbers_of(pages))
