@@ -3420,7 +3420,7 @@ bool train(Trainer *t, const Pairs *data, Reporter *reporter, void *context) {
 //
 //@ figure cache instead
 //
-//@ panel tab=look&at=2&hide=source,attention,save,model
+//@ panel tab=look&at=2&hide=source,attention,model
 
 //@ plumbing room for keys and values
 // Room for P positions is taken at the start. Row b·P + t of the cache belongs

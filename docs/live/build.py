@@ -19,9 +19,10 @@ from pathlib import Path
 
 LIVE = Path(__file__).resolve().parent
 ROOT = LIVE.parent.parent
-sys.path.append(str(ROOT / "tests" / "lib"))
+sys.path += [str(ROOT / "tests" / "lib"), str(ROOT / "docs" / "exercises" / "grader")]
 
 import c_code  # noqa: E402
+import source_file  # noqa: E402
 
 BUILD = ROOT / "build" / "live"
 PAGE = ROOT / "docs" / "live.html"
@@ -95,9 +96,11 @@ def quoted(wanted):
 def linked(wanted):
     """Where the book has a function. {{link attention_forward}}"""
     its, file = source_of(wanted[1])
-    lines = file.read_text(encoding="utf-8").split("\n")[:its.first]
-    chapters = re.findall(r"^//@ chapter (\w+)", "\n".join(lines), re.M)
-    page = f"{len(chapters) - 1:02}-{chapters[-1].replace('_', '-')}" if chapters else "gpt"
+    page = "gpt"
+    for chapter in source_file.chapters(file.read_text(encoding="utf-8"), file.name):
+        if chapter.start < its.first:
+            page = "fast" if chapter.number is None \
+                else f"{chapter.number:02}-{chapter.name.replace('_', '-')}"
     return f"{page}.html#{wanted[1]}"
 
 

@@ -116,17 +116,6 @@ EXPORT void attention(int kind, int layer, int h) {
                            looked.pass.config->heads));
 }
 
-// Writes attention.csv, as `transformer attention --csv` does.
-EXPORT void save_attention(void) {
-    FILE *file = begin_file("attention.csv");
-    const Batch *b = &looked.batch;
-    Arena *arena = looked.pass.arena;
-    write_attention_csv(file, &looked.pass, &looked.saved,
-                        tokens_of(arena, &live.source, b->source, b->source_length),
-                        tokens_of(arena, &live.target, b->input, b->target_length));
-    end_file(file, "attention.csv");
-}
-
 // {"k":[[…]],"v":[[…]]}: what the cache holds for one head.
 EXPORT void cached(int layer, int h) {
     Head a = head_of(&looked.cache.layer[layer].self, h);

@@ -297,66 +297,6 @@ function showWord() {
     others.map(other => make("span", {className: "upright"}, other)), headsDrawn().map(line));
 }
 
-// ---------------------------------------------------------------- to download
-
-// Saves a drawing, with the colors that it has in the page.
-function savePicture(svg, name) {
-  const copy = svg.cloneNode(true), inPage = svg.isConnected;
-  if (!inPage) document.body.append(svg);
-  const from = [svg, ...svg.querySelectorAll("*")];
-  const to = [copy, ...copy.querySelectorAll("*")];
-  const properties = ["fill", "fill-opacity", "stroke", "stroke-width",
-    "stroke-dasharray", "opacity", "font-size", "font-family"];
-  from.forEach((element, n) => {
-    const style = getComputedStyle(element);
-    to[n].setAttribute("style", properties.map(property =>
-      `${property}:${style.getPropertyValue(property)}`).join(";"));
-  });
-  copy.style.background = getComputedStyle(document.body).backgroundColor;
-  if (!inPage) svg.remove();
-  download(name + ".svg", new XMLSerializer().serializeToString(copy), "image/svg+xml");
-}
-
-// Maps, each with a title, side by side.
-function picture(heads, scale, withWords) {
-  const rows = rowNames(), columns = columnNames();
-  const longest = words => withWords ? 7 * Math.max(...words.map(w => w.length)) + 8 : 0;
-  const left = longest(rows), top = longest(columns) + 18;
-  const width = columns.length * scale, height = rows.length * scale;
-  const across = Math.max(...heads.map(({head}) => head)) + 1;
-  const maps = heads.flatMap(({layer, head}, n) => {
-    const x = (n % across) * (width + 12), y = Math.floor(n / across) * (height + 30);
-    return [drawn("text", {x: x + left, y: y + 12}, `layer ${layer}, head ${head}`),
-      drawn("g", {transform: `translate(${x + left} ${y + top}) scale(${scale})`},
-        ...heatMap(weightsOf({layer, head})))];
-  });
-  const words = withWords ? [
-    ...rows.map((word, i) => drawn("text", {x: left - 6, class: "end",
-      "text-anchor": "end", y: top + (i + 0.5) * scale + 4}, word)),
-    ...columns.map((word, j) => drawn("text",
-      {transform: `translate(${left + (j + 0.5) * scale + 4} ${top - 6}) rotate(-90)`}, word))] : [];
-  const w = left + Math.min(across, heads.length) * (width + 12);
-  const h = top + Math.ceil(heads.length / across) * (height + 30);
-  return drawn("svg", {xmlns: SVG, class: "saved", width: w, height: h,
-    viewBox: `0 0 ${w} ${h}`}, ...maps, ...words);
-}
-
-function beginDownloads() {
-  $("save-csv").onclick = () => quietly((async () => {
-    const {engine} = viewer;
-    await engine.call("save_attention");
-    download("attention.csv", await engine.read("attention.csv"), "text/csv");
-  })());
-  $("save-map").onclick = () => savePicture(
-    picture([{layer: seen.layer, head: seen.head}], 28, true),
-    `${seen.kind}-${seen.layer}-${seen.head}`);
-  $("save-maps").onclick = () =>
-    savePicture(picture(headsDrawn(), Math.max(4, 110 / columnNames().length), false),
-      seen.kind);
-  for (const button of document.querySelectorAll("[data-picture]"))
-    button.onclick = () => savePicture($(button.dataset.picture), button.dataset.picture);
-}
-
 // ---------------------------------------------------------------- the decoding
 
 async function showDecoding(turn) {
@@ -461,7 +401,6 @@ function beginLook() {
   const translate = later(150, () => quietly(inspect()));
   readState();
   beginMenus();
-  beginDownloads();
   beginDecoding();
   $("in-numbers").onclick = () => goToTab("head");
   $("source").oninput = () => {

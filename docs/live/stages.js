@@ -177,7 +177,7 @@ const STAGES = {
   active: {tone: "value", title: "bend",
     says: "Whatever is negative becomes 0. Without this bend two layers would be no more than one.",
     formula: "active = max(0, inner)", of: "{{link activation_forward}}",
-    lines: ["{{line activation_forward: ? from[j] : 0}}"],
+    lines: ["{{line activation_forward: ? 0 : from[j]}}"],
     backTitle: "back through the second matrix",
     back: "Back through the second matrix.",
     backFormula: "dactive = douter W2ᵀ", backOf: "{{link ffn_backward}}",

@@ -9,11 +9,9 @@ function make(tag, properties = {}, ...children) {
   return element;
 }
 
-const SVG = "http://www.w3.org/2000/svg";
-
 // The same, for a drawing: drawn("line", {x1: 0, y1: 0}).
 function drawn(tag, attributes = {}, ...children) {
-  const element = document.createElementNS(SVG, tag);
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes))
     element.setAttribute(name, value);
   element.append(...children);

@@ -94,12 +94,13 @@ class Training(namedtuple("Training", "task options sentences seeds", defaults=(
         found = {f"loss, steps {k + 1}–{k + size}": f"{sum(losses[k:k + size]) / size:.3f}"
                  for k in range(0, size * PARTS, size)}
         held = dict(line.split() for line in command(
-            ["./transformer", "evaluate", "model", f"{data}.test.tsv"], cwd=folder).splitlines())
+            ["./transformer", "evaluate", "model.safetensors", f"{data}.test.tsv"],
+            cwd=folder).splitlines())
         found["loss, unseen pairs"] = f"{float(held['loss']):.3f}"
         found["% of tokens right"] = f"{float(held['token_accuracy']):.1f}"
         if self.sentences:
             found["% of sentences right"] = f"{float(held['exact_match']):.1f}"
-        written = command(["./transformer", "translate", "model"],
+        written = command(["./transformer", "translate", "model.safetensors"],
                           "".join(source + "\n" for source in self.sources()), cwd=folder)
         return found, [textwrap.shorten(line, 40, placeholder=" …") or "(nothing)"
                        for line in written.split("\n")]

@@ -119,11 +119,13 @@ def outcome(name):
 
 
 def table(name):
-    """docs/book/records/NAME.csv as a table; numbers stand on the right."""
-    with open(DOCS / "book" / "records" / f"{name}.csv", encoding="utf-8", newline="") as f:
+    """NAME.csv, of docs/book/records or with its folder, as a table; numbers stand on
+    the right."""
+    folder = ROOT if "/" in name else DOCS / "book" / "records"
+    with open(folder / f"{name}.csv", encoding="utf-8", newline="") as f:
         rows = list(csv.reader(f))
     if len(rows) < 2:
-        fail(f"docs/book/records/{name}.csv has no rows")
+        fail(f"{name}.csv has no rows")
     numeric = [all(re.match(r"[\d.,:]+( \S+)?$", row[i]) for row in rows[1:])
                for i in range(len(rows[0]))]
     rows.insert(1, ["--:" if n else ":--" for n in numeric])

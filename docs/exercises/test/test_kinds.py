@@ -159,7 +159,7 @@ def _of_origins():
     def same(where):
         return float(re.search(rf",{re.escape(where)},\d+,([\d.]+)", rows)[1])
 
-    rows = (ROOT / "docs" / "book" / "records" / "whence.csv").read_text(encoding="utf-8")
+    rows = (ROOT / "notebook" / "02-whence.csv").read_text(encoding="utf-8")
     changes = ("cross: all weights on the noun", "cross: all weights on the determiner",
                "both: all weights on the noun", "memory: the noun",
                "memory: the determiner", "memory: all words")
