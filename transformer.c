@@ -6721,14 +6721,12 @@ void show_progress(Progress *p, const Step *s, bool whole) {
     double each = (now() - p->started) / (double)(s->step - p->first_step);
     int64_t left = (int64_t)(each * (double)(p->total - s->step) + 0.5);
     bool terminal = is_terminal(stderr);
-    fputs(terminal ? "\r\033[?7l" : "", stderr);
-    fprintf(stderr, "step %" PRId64 "/%" PRId64, s->step, p->total);
-    fprintf(stderr, "  loss %.4f", average(p->since));
+    fprintf(stderr, "%sstep %" PRId64 "/%" PRId64 "  loss %.4f",
+            terminal ? "\r\033[?7l" : "", s->step, p->total, average(p->since));
     fprintf(stderr, "  accuracy %.1f %%", 100 * accuracy(p->since));
     fprintf(stderr, "  lr %.2g  norm %.2f", s->rate, s->gradient_norm);
     fprintf(stderr, "  %" PRId64 ":%02" PRId64 " left", left / 60, left % 60);
-    fputs(terminal ? "   \033[?7h" : "", stderr);
-    fputs(whole ? "\n" : "", stderr);
+    fprintf(stderr, "%s%s", terminal ? "   \033[?7h" : "", whole ? "\n" : "");
     p->line_open = !whole;
     p->shown = now();
 }
@@ -6976,8 +6974,7 @@ void run_training(Progress *p) {
     Trainer *t = &p->checkpoint->trainer;
     handle_signals(remember_signal);
     bool finite = train(t, p->data, report_step, p);
-    if (p->line_open)
-        fputc('\n', stderr);
+    fputs(p->line_open ? "\n" : "", stderr);
     if (!finite && t->step == 0)
         fail("step 1: the loss is not a number: nothing can be learned from "
              "the model%s%s", s->from ? " in " : "", s->from ? s->from : "");
@@ -7214,10 +7211,8 @@ const char *option_text(char to[32], const Settings *s, int i) {
     const void *place = (const char *)s + options[i].offset;
     if (s->text[i] || options[i].initial)
         return s->text[i] ? s->text[i] : options[i].initial;
-    if (options[i].type == NUMBER)
-        snprintf(to, 32, "%.10g", *(const double *)place);
-    else
-        snprintf(to, 32, "%d", *(const int *)place);
+    snprintf(to, 32, "%.10g", options[i].type == NUMBER
+             ? *(const double *)place : *(const int *)place);
     return to;
 }
 
@@ -7266,6 +7261,11 @@ void (*const function_of[COMMANDS])(const Arguments *, Checkpoint *) = {
 
 // The status is 0, or 128 plus the number of the signal that stopped training.
 int main(int argc, char **argv) {
+    FILE *const stream[] = {stdin, stdout, stderr};
+    for (int k = 0; k < 3; k++) // no file may take the place of a closed one
+        if (!is_terminal(stream[k]) && errno == EBADF
+            && !fopen("/dev/null", k ? "r" : "w"))
+            return 1;
     let_threads_sleep(argv);
     const char *first = argc > 1 ? argv[1] : "";
     check_arithmetic();

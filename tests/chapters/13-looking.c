@@ -76,14 +76,6 @@ void test_attention_of(const Transformer *t, const Saved *s) {
 
 // ## The file
 
-Vocab vocab_of(const char *const *word, int count) {
-    Vocab v = vocab_new();
-    for (int i = 0; i < count; i++)
-        vocab_append(&v, word[i], (int)strlen(word[i]));
-    vocab_sort(&v);
-    return v;
-}
-
 // What was written to the file, which is closed here. The caller frees it.
 char *written(FILE *file) {
     size_t size;

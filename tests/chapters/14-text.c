@@ -634,19 +634,12 @@ void test_plain_learner(void) {
           "text");
 }
 
-bool same_vocabulary(const Vocab *a, const Vocab *b) {
-    bool same = a->count == b->count;
-    for (int i = 0; same && i < a->count; i++)
-        same = !strcmp(a->token[i], b->token[i]);
-    return same;
-}
-
 // Words of a text in another order, which must not matter.
 void test_order_of_words(void) {
     char first[] = "deed feed, deeds", second[] = "feeds reed. deed";
     Vocab v = learn_merges((char *[]){first, second}, 2, 1000);
     Vocab other = learn_merges((char *[]){second, first}, 2, 1000);
-    CLAIM(pieces_in(&v) > 3 && same_vocabulary(&v, &other),
+    CLAIM(pieces_in(&v) > 3 && same_vocab(&v, &other),
           "the order of the sentences does not matter");
     vocab_free(&v);
     vocab_free(&other);
@@ -703,15 +696,6 @@ void test_round_trip(void) {
           "piece after piece in the order in which they were learned");
     vocab_free(&v);
     free(text);
-}
-
-// A vocabulary of these tokens.
-Vocab vocab_of(const char *const *token, int count) {
-    Vocab v = vocab_new();
-    for (int i = 0; i < count; i++)
-        vocab_append(&v, token[i], (int)strlen(token[i]));
-    vocab_sort(&v);
-    return v;
 }
 
 void test_earliest_piece(void) {

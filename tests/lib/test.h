@@ -115,6 +115,25 @@ bool same_bits(Mat a, Mat b) {
     return true;
 }
 
+Vocab vocab_of(const char *const *token, int count) {
+    Vocab v = vocab_new();
+    for (int i = 0; i < count; i++)
+        vocab_append(&v, token[i], (int)strlen(token[i]));
+    vocab_sort(&v);
+    return v;
+}
+
+// The same tokens, and b finds each.
+bool same_vocab(const Vocab *a, const Vocab *b) {
+    bool same = a->count == b->count;
+    for (int i = 0; same && i < a->count; i++) {
+        const char *token = a->token[i];
+        same = !strcmp(token, b->token[i])
+            && (i < FIRST_TOKEN || token_id(b, token, (int)strlen(token)) == i);
+    }
+    return same;
+}
+
 // The same dropout in all places of a model.
 void drop_everywhere(Config *config, double rate) {
     config->dropout = rate;

@@ -145,8 +145,11 @@ void test_waiting(void) {
          && strcmp(told("OMP_WAIT_POLICY=active"), usual) ? "yes" : usual);
 }
 
+// Large enough to be shared among threads.
+#define SHARED " --layers 1 --d-model 32 --batch 100 --max-len 20 "
+
 void test_threads(void) {
-    part = "threads"; // data that are large enough to be shared among them
+    part = "threads";
     FILE *file = fopen("many.tsv", "w");
     for (int line = 0; line < 100; line++) {
         for (int i = 0; i < 40; i++)
@@ -159,13 +162,12 @@ void test_threads(void) {
     if (status == 2) // as options.c claims of a program without OpenMP
         return;
     for (int n = 1; n <= 3; n++)
-        works(form("trained with --threads %d", n), form("train many.tsv --layers "
-              "1 --batch 100 --max-len 20 --steps 2 --model threads%d.safetensors "
-              "--threads %d", n, n));
+        works(form("trained with --threads %d", n), form("train many.tsv" SHARED
+              "--steps 2 --model threads%d.safetensors --threads %d", n, n));
     limit(RLIMIT_AS, 2000000000);
     works("a thousand threads are no more than there are processors",
-          "train many.tsv --layers 1 --batch 100 --max-len 20 --steps 2 --model "
-          "threads1000.safetensors --threads 1000");
+          "train many.tsv" SHARED "--steps 2 --model threads1000.safetensors "
+          "--threads 1000");
     limit(RLIMIT_AS, RLIM_INFINITY);
     same_bytes("two threads give the same bytes as one",
                "threads1.safetensors", "threads2.safetensors");
@@ -547,6 +549,14 @@ void test_full(void) {
     same_bytes("nobody reads its messages: it trains and saves all the same",
                "w2.safetensors", "w4.safetensors");
     close(ends[1]);
+    stream[2] = CLOSED;
+    run("train pairs.tsv" MINI "--steps 20 --model w5.safetensors --log w5.csv");
+    stream[0] = stream[1] = stream[2] = CLOSED;
+    run("train pairs.tsv" MINI "--steps 20 --model w6.safetensors --log w6.csv");
+    run("train pairs.tsv" MINI "--steps 20 --model w7.safetensors --log w7.csv");
+    same("without a stream for them, messages do not get into the log",
+         form("%s%s", columns("w7.csv"), columns("w7.csv")),
+         form("%s%s", columns("w5.csv"), columns("w6.csv")));
 }
 
 // ## A terminal

@@ -53,6 +53,7 @@ void name_input(const char *behind) {
         if (!(holds)) {                                                      \
             printf("%s:%d: must hold: %s (input in %s)\n", __FILE__,         \
                    __LINE__, #holds, input_name);                            \
+            fflush(stdout);                                                  \
             abort();                                                         \
         }                                                                    \
     } while (0)
@@ -228,7 +229,7 @@ void feed_text(void) {
         if (how.lowercase)
             lower_case(line);
         MUST(valid_utf8(line));
-        Checkpoint c = checkpoint_of(line, how);
+        Checkpoint c = checkpoint_of(skip_order_mark(line), how);
         wrong = tokenize_input(line, &c, &c.source, &s);
         MUST(s.id[s.length - 1] == END && (s.length > 21) == !!wrong);
         for (int i = 0; i < s.length - 1; i++)
@@ -329,7 +330,8 @@ void use_byte_pairs(BytePairs b) {
 
 // All bytes are tokens, and nothing is joined.
 BytePairs plain_bytes(char text[256][5], const char **of) {
-    BytePairs b = {.tokens = {.text = of, .size = 256}};
+    static Rule none;
+    BytePairs b = {.tokens = {.text = of, .size = 256}, .rule = &none};
     for (int k = 0; k < 256; k++) {
         *write_utf8(text[k], character_of(k)) = '\0';
         of[k] = text[k];
