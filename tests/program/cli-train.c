@@ -549,14 +549,6 @@ void test_full(void) {
     same_bytes("nobody reads its messages: it trains and saves all the same",
                "w2.safetensors", "w4.safetensors");
     close(ends[1]);
-    stream[2] = CLOSED;
-    run("train pairs.tsv" MINI "--steps 20 --model w5.safetensors --log w5.csv");
-    stream[0] = stream[1] = stream[2] = CLOSED;
-    run("train pairs.tsv" MINI "--steps 20 --model w6.safetensors --log w6.csv");
-    run("train pairs.tsv" MINI "--steps 20 --model w7.safetensors --log w7.csv");
-    same("without a stream for them, messages do not get into the log",
-         form("%s%s", columns("w7.csv"), columns("w7.csv")),
-         form("%s%s", columns("w5.csv"), columns("w6.csv")));
 }
 
 // ## A terminal
