@@ -89,8 +89,8 @@
 // for the program that makes them, but three kinds are for you, too: `run
 // build/examples NAME` is an example that you can run, after `make
 // build/examples`; `plumbing` says that you may skip what follows, to the end
-// of the section or up to `core`, where you should read on. A `deviation` is
-// what is not as in the paper; [section 3.2] is a section of the paper.
+// of the section or up to `core`, where you should read on; `deviation` marks a
+// difference from the paper. [section 3.2] refers to a section of the paper.
 //
 // ## Contents
 //
@@ -255,8 +255,8 @@ void small_matmul(Mat c, Mat a, Mat b);
 //@ plumbing what the engine room provides: errors, loops, threads, an arena
 // ## Tools
 //
-// All of these walk along rows, whose numbers must lie side by side: never give
-// them a transposed view.
+// The functions on matrices walk along rows, whose numbers must lie side by
+// side: never give them a transposed view.
 
 // One line on the standard error stream, and status 1.
 _Noreturn void fail(const char *format, ...);
@@ -335,10 +335,10 @@ void arena_free(Arena *arena);
 
 // ## Randomness
 //
-// Everything random is a function of the seed and of a place: "the noise of
-// step 17", "the order of epoch 3". A *key* is computed from these two, and it
-// alone determines the numbers that follow. (It has nothing to do with the keys
-// of attention.) So no generator's state has to be saved.
+// All random numbers follow from the seed and from what they are for, such as
+// "the noise of step 17" or "the order of epoch 3". A *key* is computed from
+// these two, and it alone determines the numbers. (It has nothing to do with
+// the keys of attention.) So no generator's state has to be saved.
 
 enum { FOR_PARAMETERS = 1, FOR_ORDER, FOR_DROPOUT }; // what a key is for
 uint64_t random_key(uint64_t seed, uint64_t what_for, uint64_t which);
@@ -368,10 +368,10 @@ double uniform(uint64_t *state); // the next of a sequence, 0 ≤ result < 1
 //      1 0 ──┼─ 0 1         0         1/4      3 4 ─┼─► 2.5 4.25
 //            └─ 0 0         0         1/4      5 9 ─┘
 //
-// The dot products are 1, 0 and 0, and for once the scale is log 2. e to the
-// power of these scores is 2, 1 and 1, so the weights are as 2 to 1 to 1.
-// The query matches the first key, and takes half of its value. A second query
-// matches nothing in particular and takes the mean of everything:
+// The dot products 1, 0 and 0 are multiplied by a *scale*, here log 2 (later
+// 1/√K). e to the power of the results is 2, 1 and 1, so the weights are as 2
+// to 1 to 1: the query takes half of the first value. A second query matches
+// no key better than the others and takes the mean of all values:
 //
 //     q  1 0     k  1 0     v  1 2       scaled      log 2   0   0
 //        0 0        0 1        3 4                     0     0   0
@@ -419,9 +419,9 @@ double uniform(uint64_t *state); // the next of a sequence, 0 ≤ result < 1
 // A weight says where attention goes, not yet why the model says what it says.
 // Set this 0.72 to 0, and the model still writes "la": the encoder has mixed
 // "car" into the vector of "the", at which the other three look. Of 357
-// determiners like "la", none needs a weight on its noun; but with a vector of
-// "the" that knows of a noun of the other gender, 93 % change ("Where does the
-// model know it from?", chapter 13).
+// determiners like "la", none changes when the weights on its noun are set to
+// 0. But if the vector of "the" comes from a sentence whose noun has the other
+// gender, 93 % change ("Where does the model know it from?", chapter 13).
 //
 // Why the scale 1/√K? If the numbers in q and k are independent with mean 0 and
 // variance 1, each product of two has variance 1, and the sum of K products has
@@ -494,8 +494,8 @@ real exponential(real x);
 // query attends evenly to keys that it must not see.
 
 // maxⱼ x[j], n numbers; -∞ if there are none. No comparison with NaN is true,
-// so in a row of nothing but NaN, `most` is still -∞ at the end. Their sum is
-// NaN, so that the row does not pass for one in which every key is hidden.
+// so in a row of nothing but NaN, `most` is still -∞ at the end. Then the sum
+// is returned: NaN for that row, but -∞ for one in which every key is hidden.
 real max(const real *x, int n) {
     real most = -(real)INFINITY;
     for (int j = 0; j < n; j++)
@@ -679,8 +679,8 @@ void dropout(Mat x, Dropout d);                     // all rows
 // kinds of attention in the transformer.
 //
 // In the backward pass the same struct holds gradients: `d` has dq, dk, dv and
-// so on under the same names. Only d.weights is one place for four gradients,
-// each made from the one before: ddropped, dweights, dscaled and dscores.
+// so on under the same names. Only d.weights holds four gradients in turn, each
+// made from the one before: ddropped, dweights, dscaled and dscores.
 
 typedef struct {
     Mat q, k, v; // (T,K), (S,K), (S,K)
@@ -751,8 +751,8 @@ void attention_forward(Head a, Mask mask) {
 //
 //@ figure product-gradient
 //
-// Steps (5) and (1) are such products. In (1) b is kᵀ, and its gradient d(kᵀ) =
-// qᵀ dscores is transposed on both sides:
+// Steps (5) and (1) are such products. In (1) b is kᵀ, so d(kᵀ) = qᵀ dscores;
+// transposing both sides gives the last line:
 //
 //     ddropped = dout vᵀ
 //     dv       = droppedᵀ dout
@@ -813,10 +813,10 @@ void attention_backward(Head d, Head a) {
     //@ end
 }
 
-// Such a table has for each tensor its shape, the gradient of one element by
-// the backward pass and by differences, and how many elements agree to within
-// 1e-6. Gradients start at a nonzero number, which is subtracted again: this
-// exposes a function that overwrites where it should add.
+// The next example prints a table: for each tensor its shape, the gradient of
+// one element by the backward pass and by differences, and how many elements
+// agree to within 1e-6. Gradients start at a nonzero number, subtracted again
+// at the end: this exposes a function that overwrites where it should add.
 //
 //@ run build/examples attention_gradient
 
@@ -976,11 +976,11 @@ void linear_backward(Mat dx, Linear *dw, Mat dy, Mat x, const Linear *w) {
 //
 // The paper gives each head matrices W of its own, (D,K). Put side by side, the
 // H matrices for the queries make one (D,D) matrix, W_q, and one product makes
-// the queries of all heads: head h finds its own in columns hK … hK+K-1. (So do
-// W_k and W_v; Wᴼ is W_o from here on.) A batch works the same way: its
-// sentences lie one below the other. So the queries of head h in sentence b are
-// a block of the matrix, and a view of it costs nothing. Where tutorials
-// reshape and transpose, we just point.
+// the queries of all heads: head h finds its own in columns hK … hK+K-1. (W_k
+// and W_v are built in the same way; Wᴼ is W_o from here on.) The sentences of
+// a batch lie one below the other. So the queries of head h in sentence b are a
+// block of the matrix, and a view of it costs nothing. Many tutorials reshape
+// and transpose a tensor instead.
 //
 //              head 0   head 1   head 2
 //             ┌────────┬────────┬────────┐
@@ -1110,9 +1110,9 @@ Mat multi_head_forward(Pass *pass, MultiHeadSaved *s, const MultiHead *w,
 //     dq  0 0     dk  -3 log 3  0     dv   4 0
 //         3 0          3 log 3  0         12 0
 //
-// Column 1 belongs to head 1, which had no part in the number that dout asks
-// about: it stays 0. W_q multiplies dq by log 3, the identities pass dk and dv
-// on, and column 0 of dx is:
+// Column 1 belongs to head 1. Its column of dout is 0, so its columns of dq, dk
+// and dv are 0. W_q multiplies dq by log 3, the identities pass dk and dv on,
+// and column 0 of dx is:
 //
 //     dx_00 = -3 log 3 + 4                      through k and v
 //     dx_10 = 3 log 3 + 3 log 3 + 12            through q, k and v
@@ -1189,8 +1189,8 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
 //
 // Attention knows nothing of order. If you swap two words of the input, their
 // results are swapped and nothing else changes: it is *permutation
-// equivariant*. Who bites in "dog bites man", it could not tell. So the
-// position is added to the vector itself. [section 3.5] The code of position t
+// equivariant*. It could not tell who bites in "dog bites man". So a code of
+// the position is added to the vector. [section 3.5] The code of position t
 // is a row of D numbers. An even column j holds the sine of an angle, and
 // column j + 1 the cosine of the same angle:
 //
@@ -1371,7 +1371,7 @@ void activation_forward(Mat to, Mat x, int activation) {
 //
 //     z       for a number before the activation
 //     Φ(z)    for the share of a normal distribution below z
-//     x       for the input of the network, and in the code of any function
+//     x       for the input of the network and, in the code, of any function
 //
 //     relu'(z) = 1[z > 0]                       so 1 above zero and 0 below
 //     gelu'(z) = Φ(z) + z Φ'(z)                 by the product rule
@@ -1672,7 +1672,7 @@ void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
 
 // Multiplies x[j] by 0 or by 1/(1-p), for the n numbers of row i; forward and
 // backward. Each row has its own key, made from key + i; number j is dropped if
-// that key, with the bits of j flipped (^), scrambles to less than p · 2³².
+// scrambling (row key) ^ j, an exclusive or, gives less than p · 2³².
 void dropout_row(real *x, int n, int i, Dropout d) {
     if (d.rate == 0)
         return;
@@ -1778,8 +1778,8 @@ void residual_enter_backward(Pass *pass, const ResidualSaved *s, const Norm *w,
         norm_backward(pass, &s->norm, w, dw, dx, dh);
 }
 
-// How large are the numbers after several layers, in a fresh model? The root of
-// their mean square, over all positions:
+// How large are the numbers after several layers, in a fresh model? The next
+// example prints the root of their mean square over all positions:
 //
 //@ run build/examples residual_paths
 
@@ -1788,9 +1788,9 @@ void residual_enter_backward(Pass *pass, const ResidualSaved *s, const Norm *w,
 //
 // ## Sub-layers
 //
-// The encoder gives each source word a vector that knows about the others; all
-// of them are the *memory*, which the decoder reads. The encoder is a stack of
-// layers, and every layer, here and in the decoder, is made of two or three
+// The encoder gives each source word a vector that knows about the other words.
+// Together these vectors are the *memory*, which the decoder reads. The encoder
+// is a stack of layers; every layer, here and in the decoder, has two or three
 // sub-layers. A sub-layer is attention or the feed-forward network with a
 // residual connection around it: enter, do the work, leave (chapter 6).
 
@@ -1835,11 +1835,11 @@ Mat attention_sublayer_forward(Pass *pass, AttentionSublayerSaved *s,
 //            dh ◄────┘                            │
 //     dx ◄── + ◄──────────────────────────────────┴──── dsum
 //
-// dsum is the gradient of the sum of the two: in pre-norm dout itself, in
+// dsum is the gradient of the sum x + dropout(y): in pre-norm dout itself, in
 // post-norm what norm_backward makes of it. (In pre-norm dh, too, goes back
 // through the norm before it is added.) The straight part is why deep stacks
-// can be trained at all: it bypasses the sub-layer, unchanged in pre-norm, and
-// through every norm on its way in post-norm.
+// can be trained at all: it bypasses the sub-layer. In pre-norm it arrives
+// unchanged; in post-norm it goes back through every norm on its way.
 
 // dout (B·T,D) -> dx (B·T,D). dmemory (B·S,D; at = NULL for self-attention) and
 // dw are added to. In self-attention d.x and d.memory are the same matrix.
@@ -2162,7 +2162,7 @@ Mat decoder_backward(Pass *pass, const DecoderSaved *s, const Decoder *w,
 //                    │                  │                 │
 //     values   [ ─── V·D ─── │ ─── V·D ─── │ ─── D·D ─── │ D │ D·D │ D …  ]
 //
-// A parameter that is not in the list does not exist.
+// A parameter that is not in the list has no memory and is never trained.
 
 enum { NAME_SIZE = 64 };
 
@@ -2486,8 +2486,8 @@ void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
 // the padding then still takes its share of everybody's attention.
 //
 // **The future.** In training the decoder is given the whole translation at
-// once, and each position must predict the next word. It must not find it by
-// looking one position ahead: query i sees keys 0 … i only. So the position
+// once, and each position must predict the next word. It must not copy that
+// word from one position ahead: query i sees keys 0 … i only. So the position
 // that must say "rouge" sees "start la voiture" and no more. A model trained
 // without this mask reaches a wonderful loss, by copying, and then translates
 // nonsense, because at inference there is no next word to copy.
@@ -2570,8 +2570,8 @@ Mask causal_padding_mask(Arena *arena, const int *ids, int B, int T) {
 // whatever the model itself would have said. This is called teacher forcing.
 //
 // How to check it: the tests change a later word of the target and find every
-// earlier logit bit for bit the same; change what the pad's embedding holds,
-// and find the same loss; and run a sentence alone and padded in a batch.
+// earlier logit bit for bit the same; change the embedding of the pad and find
+// the same loss; and find a sentence's results the same alone and in a batch.
 
 typedef struct {
     int sentences;      // B
@@ -2615,8 +2615,8 @@ Mat transformer_forward(Pass *pass, Saved *s, const Transformer *t,
 //
 // ## Sentences of numbers
 //
-// A sentence is the numbers of its tokens, and END, which the decoder must
-// learn to write.
+// A sentence is stored as the numbers of its tokens, followed by END, which the
+// decoder must learn to write.
 
 typedef struct {
     int *id;
@@ -2673,7 +2673,7 @@ void pairs_free(Pairs *p) {
 // tokens, about 25,000 on each side, so that short sentences come in larger
 // batches.
 
-// A pool of one batch would sort nothing, a pool of all batches mix nothing.
+// Pools of one batch would save no padding; one pool of all would mix nothing.
 enum { POOL = 8 }; // batches in a pool
 
 // Shuffles n items of `width` numbers, pairs or whole batches: from the last to
@@ -2783,8 +2783,8 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 // The logits of a position become probabilities by softmax. Why does the loss
 // take their logarithm? The probabilities of the words of a sentence multiply
 // to that of the sentence; logarithms add, so that each word has a term of its
-// own. And the gradient of such a term with respect to the logits is as simple
-// as can be: all probabilities, less 1 for the expected word y.
+// own. And the gradient of minus such a term with respect to the logits is very
+// simple: all probabilities, less 1 for the expected word y.
 //
 //     p_j - 1[j=y]
 //
@@ -2937,11 +2937,11 @@ Loss loss_forward(Mat lse, Mat logits, const int *expected, double smoothing,
 // It is what the model says minus what it should say. In the example above, one
 // token without smoothing, dz = (0.245, 0.665 - 1, 0.090): the step against
 // this gradient raises the second logit and lowers the others, each in
-// proportion to the probability it has taken away.
+// proportion to its own probability.
 //
 // (The softmax_backward of chapter 2 leads to the same place, since dp_j is
-// -q_j/p_j. But that overflows where p_j is very small; here it cancels before
-// it is computed.)
+// -q_j/p_j. But that quotient overflows where p_j is very small; in dz_j the
+// p_j of the denominator has been canceled by hand.)
 //
 //@ figure logits
 //
@@ -3052,15 +3052,15 @@ double clip_factor(double norm, double clip) {
 //
 // and after t steps (1-β₁ᵗ) g: the shares that m gives to the gradients so far
 // sum to 1-β₁ᵗ. Divided by that sum they sum to 1, so m̂ is a weighted mean of
-// the gradients. In the same way v̂ is one of their squares; this is called
-// *bias correction*. [section 5.3]
+// the gradients. In the same way v̂ is a weighted mean of their squares. This
+// division is called *bias correction*. [section 5.3]
 //
 // Follow one parameter whose gradient is always 3. After the first step m =
 // 0.3 and v = 0.18; m̂ = 0.3/0.1 = 3 and v̂ = 0.18/0.02 = 9; the step is rate
 // · 3/√9, just the rate. After the second it is the same. Were the gradient
-// always 300, the step would again be the rate. Adam looks at the *signal* in
-// the gradient: where its sign keeps changing, m is near 0, and the parameter
-// hardly moves.
+// always 300, the step would again be the rate. What matters is whether the
+// gradient keeps its sign: where the sign keeps changing, m is near 0, and the
+// parameter hardly moves.
 
 // n parameters, with everything that a step needs to know of them.
 typedef struct {
@@ -3076,8 +3076,8 @@ Adam paper_adam(real *p, real *m, real *v, const real *gradient, size_t count) {
 }
 
 // Both corrections are the same for all parameters, so they are computed once:
-// `step` is rate/(1-β₁ᵗ), and `root` is 1/√(1-β₂ᵗ). The root belongs to v. Some
-// programs move it to the other side and multiply the rate by √(1-β₂ᵗ) instead.
+// `step` is rate/(1-β₁ᵗ), and `root` is 1/√(1-β₂ᵗ), by which √v is multiplied
+// before epsilon is added. Some programs multiply the rate by √(1-β₂ᵗ) instead.
 // Then epsilon weighs 1/√(1-β₂ᵗ) times as much: seven times in the first step.
 
 // Without gradients, as for a rare word, m and v shrink in each step, until
@@ -3168,7 +3168,7 @@ double learning_rate(const Recipe *r, int64_t t) {
 
 // ## One step
 //
-// Here all the pieces come together: the whole file is about train_step.
+// The function train_step, below, puts all pieces together.
 //
 //@ figure training-step
 //
@@ -3297,9 +3297,9 @@ Loss evaluate_loss(const Transformer *model, const Pairs *p, int batch_size,
 }
 
 //@ core
-// Which of the models that a run passes through should be used? The newest, as
-// in the paper. Held-out data show how good it is; they choose nothing. The
-// validation loss would be a bad judge: it often rises while the model still
+// Which of the models that a run passes through should be used? The newest (the
+// paper averages its newest few). Held-out data only show how good it is. Their
+// loss would be a bad way to choose: it often rises while the model still
 // gets better, because a model that is sure of itself pays dearly for each
 // mistake. In one run on 4,691 real pairs, the model with the lowest loss had a
 // BLEU (chapter 12) of 4.3, and the last one, with a much higher loss, 13.5.
@@ -3966,8 +3966,8 @@ double bleu(const Match *m) {
 // attention weight says how much of one token went into another. This chapter
 // writes the weights to a file for plotting programs, draws them in the
 // terminal, and counts parameters and memory. (The numbers for "the red car is
-// fast", here and in earlier chapters, come from a portable program. One that
-// is tuned to your machine ends up with different parameters.)
+// fast", here and in earlier chapters, come from a program built with `cc -O2`.
+// One that is tuned to your machine ends up with different parameters.)
 //
 // ## Finding the weights
 //
@@ -4104,8 +4104,8 @@ int columns(const char *s) {
     return n;
 }
 
-// The last n characters of a text, NULL if it has fewer. (10xxxxxx begins
-// none.)
+// The last n characters of a text; NULL if it has fewer. (A byte with the bits
+// 10xxxxxx does not begin a character, see chapter 14.)
 const char *last_characters(const char *s, int n) {
     const char *c = s + strlen(s);
     while (n > 0 && c > s)
@@ -4161,7 +4161,7 @@ void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
         Mat mean = arena_zeros(pass->arena, first.rows, first.cols);
         for (int h = 0; h < H; h++)
             add(mean, attention_of(s, CROSS, l, h, H));
-    scale_by(mean, 1 / (real)H);
+        scale_by(mean, 1 / (real)H);
         fprintf(file, "%scross-attention, layer %d, mean of %d heads\n\n",
                 l ? "\n" : "", l, H);
         draw_attention(file, mean, written, source);
@@ -4708,9 +4708,9 @@ bool is_terminal(FILE *file) {
 // L2 cache while one column of tiles after another uses them.
 //
 // A vector here is a type of GCC and Clang that holds as many numbers as one of
-// the processor's registers: `x * v` multiplies all of them by x. Elsewhere a
-// "vector" is one number, and the same code still works; also where C evaluates
-// in a wider type (32-bit x86; see FLT_EVAL_METHOD), which would not match.
+// the processor's registers: `x * v` multiplies all of them by x. With other
+// compilers a "vector" is one number, and the same code still works. So it is
+// where C computes in a wider type (32-bit x86; see FLT_EVAL_METHOD).
 
 #include <float.h>
 
@@ -4907,7 +4907,7 @@ void small_matmul(Mat c, Mat a, Mat b) {
 // ## Large products
 //
 // c is cut into blocks, each a column of tiles, and the threads share the
-// blocks. (Sixteen multiplications here are the work of one number elsewhere.)
+// blocks. (In PARALLEL_FOR, 16 multiplications here count as one number.)
 
 enum { BLOCK = 1 << 18 }; // numbers of a in a block: about a megabyte
 
@@ -5000,8 +5000,8 @@ void check_arithmetic(void) {
 //@ plumbing UTF-8: what is valid, and what is a lower-case letter
 // ## Characters
 //
-// Files are UTF-8: one to four bytes hold the number of a character, after
-// marks that tell how many bytes there are.
+// Files are UTF-8: one to four bytes hold the number of a character (below, in
+// hexadecimal), after marks that tell how many bytes there are.
 //
 //     bytes  numbers              encoded as
 //       1    0 … 7f               0xxxxxxx
@@ -5636,10 +5636,10 @@ Pairs tokenize_pairs(const Text *text, const Vocab *source, const Vocab *target,
 //@ plumbing a translation becomes words
 // ## Translations as words
 //
-// Both measures look at the text that `translate` prints, so that models of
-// words, of pieces and of characters can be compared: its words are what stands
-// between blanks. An unknown token becomes a control character, a different one
-// in translation and reference, so a word with it never matches.
+// Exact match and BLEU (chapter 12) compare words: whatever stands between the
+// blanks of the text that `translate` prints. So models of words, of pieces and
+// of characters can be compared. An unknown token becomes a control character,
+// a different one in translation and reference, so its word never matches.
 
 // Adds one translation and its reference, given in the tokens of a model.
 void add_translation(Match *m, Sentence s, Sentence reference, const Vocab *v,
@@ -5709,8 +5709,8 @@ enum { MODEL = 1, RUN = 2 };                                 // Option.in_model
 //     STRING    any text but an empty one           const char *
 //
 // Where the help calls a text FILE.csv, it must end in .csv, and in the same
-// way a model's name ends in .safetensors. So nobody loses sentence pairs to a
-// log by a slip.
+// way a model's name ends in .safetensors. So a mistyped command cannot
+// overwrite a file of sentence pairs with a log.
 //
 // The macro offsetof tells how many bytes after the start of the struct a field
 // lies, so one function can set fields of all types.
@@ -5822,7 +5822,7 @@ _Static_assert(PRE_NORM == 1 && LEARNED == 1 && NO_POSITIONS == 2 && GELU == 1
 // ### From text to value
 //
 // Why not atoi? It takes "12abc" for 12 and "abc" for 0. So every number is
-// checked: where it ends, and its limits (within which NaN never is).
+// checked: nothing may follow it, and it must be within its limits (no NaN is).
 
 // Reads a number from least to most into `*to`. Returns false if the text is
 // anything else; `*to` is then meaningless.
@@ -6686,8 +6686,8 @@ Pairs load_pairs(const char *path, const Checkpoint *c) {
 
 // ## train
 //
-// The training loop of chapter 11 reports after each step. This command prints,
-// logs and saves what it reports.
+// The training loop of chapter 11 reports after each step. This command prints
+// and logs the report, and now and then saves the run.
 // The loss should fall, fast at first. The accuracy is that of single words in
 // training, with dropout, so the model is better than it looks. If the norm of
 // the gradient keeps growing, the learning rate is too high. If the valid loss
@@ -6697,8 +6697,8 @@ Pairs load_pairs(const char *path, const Checkpoint *c) {
 // ### Progress
 //
 // On a terminal the progress line is rewritten five times a second; elsewhere
-// it appears twenty times. Every fifth time, three sentences are translated, so
-// that you can watch the model learn; "(not yet)" follows a wrong one.
+// it is printed twenty times in a run. At every fifth of these twenty times,
+// three sentences are translated; "(not yet)" follows one that is not exact.
 
 // What has to be remembered from one report to the next.
 typedef struct {
@@ -6937,7 +6937,7 @@ Checkpoint begin_run(const Arguments *a) {
     return c;
 }
 
-// Says what a new run will replace. (What is no model is not replaced.)
+// Says what a new run will replace; fails if a file there is not a model.
 void announce(const char *path) {
     FILE *file = fopen(path, "rb");
     if (!file)
