@@ -590,21 +590,12 @@ const Part *part_of_name(void) {
 
 size_t LLVMFuzzerMutate(uint8_t *bytes, size_t size, size_t most);
 
-// Half of the variations are libFuzzer's.
 size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most,
                                unsigned seed) {
-    char own[LONGEST + 1];
     fuzz_state = seed;
-    if (size > LONGEST || below(2)) {
-        size = LLVMFuzzerMutate(bytes, size, most);
-        if (has_header(part_of_name()) && size > 8 && below(8))
-            mend_length((char *)bytes, size);
-        return size;
-    }
-    memcpy(own, bytes, size);
-    size = vary(part_of_name(), own, size);
-    size = size < most ? size : most;
-    memcpy(bytes, own, size);
+    size = LLVMFuzzerMutate(bytes, size, most);
+    if (has_header(part_of_name()) && size > 8 && below(8))
+        mend_length((char *)bytes, size);
     return size;
 }
 
