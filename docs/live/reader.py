@@ -119,7 +119,6 @@ class Live(Reader):
 
 
 def sentence(browser, state=""):
-    """One sentence, in every number."""
     return Live(browser, state, SHOWN)
 
 
