@@ -113,7 +113,8 @@ def of_exercise(made, exercise):
         cases, _ = read_results(written)
         first = agreement(cases, right)
         whole = digest_of(cases)
-        if status in (0, 1) and whole not in seen and cases and first < len(cases) \
+        if status in (0, 1) and whole not in seen and first < len(cases) \
+                and cases[first].results \
                 and digest_of(cases[:first + 1]) != digest_of(right[:first + 1]):
             seen.add(whole)
             entries.append(":".join([str(k), digest_of(cases[:first + 1]), whole]))

@@ -104,6 +104,9 @@ def mistakes(g):
         g.holds(f"{e.name}: {count} mistakes are refused, and told from each other",
                 not odd, "\n".join(odd))
     g.holds(f"{tried} of {total} mistakes are named", total >= 500 and tried >= 80)
+    nothing = wrong_bodies.digest_of([comparing.Case("")])
+    g.holds("none is known by a case without results", nothing not in re.findall(
+        r":(\w+)", wrong_bodies.KNOWN.read_text()))
 
 
 def said_by_itself(g):
