@@ -1,11 +1,10 @@
 // The numbers that the pages of kind "number" ask for, as lines "name = value", but
 // for those that labs have measured. test_kinds.py holds the pages against them:
 // what changes the initial parameters or the layers changes these answers, too.
-//
-//     cc -std=c11 -O2 -DTRANSFORMER_DOUBLE numbers.c -o numbers -lm
 
-#define PARTS_NO_MAIN
+#define main main_of_the_lab // whose tasks are used here
 #include "../../../notebook/20-parts.c"
+#undef main
 #include "../../../notebook/lib/modern.h"
 #include "../../../notebook/lib/nouns.h"
 
