@@ -340,7 +340,7 @@ void arena_free(Arena *arena);
 // these two, and it alone determines the numbers. (It has nothing to do with
 // the keys of attention.) So no generator's state has to be saved.
 
-enum { FOR_PARAMETERS = 1, FOR_ORDER, FOR_DROPOUT }; // what a key is for
+enum { FOR_PARAMETERS = 1, FOR_ORDER, FOR_DROPOUT, FOR_BATCHES }; // keys
 uint64_t random_key(uint64_t seed, uint64_t what_for, uint64_t which);
 uint64_t scramble(uint64_t x);   // a number that looks unrelated to x
 uint32_t scramble32(uint32_t x); // the same with 32 bits
@@ -397,31 +397,31 @@ double uniform(uint64_t *state); // the next of a sequence, 0 ≤ result < 1
 // the result is a mean of all values, weighted by how well their keys match. A
 // mean has a derivative, and a look-up has none.
 //
-// Now a trained model is about to write "la". One of the four attentions in its
-// last layer (layer 1; all counts begin with 0) fetches this much from each
-// English word and from the token that ends the sentence:
+// Now a trained model reads "the red car is fast". For "the", one of the four
+// attentions in the last layer of its encoder (layer 1; all counts begin with
+// 0) fetches this much from each word and from the token that ends the
+// sentence:
 //
 //     the    red    car    is     fast   end
-//     0.05   0.04   0.72   0.18   0.00   0.00
+//     0.08   0.08   0.72   0.03   0.02   0.06
 //
-// The query comes from the decoder, which has read only "start". The keys and
-// values come from the encoder, whose vectors, one for each English word,
-// already know about the others; the key of "car" matches best. Learned
-// matrices make queries, keys and values from vectors of D numbers (chapters 3
-// and 4); here they are given. D is 64, shared by four attentions, so K is 16.
+// Of all keys, that of "car" matches the query of "the" best. Learned matrices
+// make queries, keys and values from vectors of D numbers, one for each word
+// (chapters 3 and 4); here they are given. D is 64, shared by four attentions,
+// so K is 16.
 //
 //@ figure mixture
-//@ panel stage=decoder.1.cross_attention.weights&flow-head=2
+//@ panel stage=encoder.1.self_attention.weights&flow-head=3
 //
-// (The model is that of chapter 13; it did not see this sentence in training.
-// The other three attentions look at "the" alone.)
+// (The model is the one that `make run` trains: on your machine you get these
+// very digits. This sentence was not in its training data. The other three
+// attentions give "car" 0.97, 1.00 and 0.84.)
 //
 // A weight says where attention goes, not yet why the model says what it says.
-// Set this 0.72 to 0, and the model still writes "la": the encoder has mixed
-// "car" into the vector of "the", at which the other three look. Of 357
-// determiners like "la", none changes when the weights on its noun are set to
-// 0. But if the vector of "the" comes from a sentence whose noun has the other
-// gender, 93 % change ("Where does the model know it from?", chapter 13).
+// Here it is the reason, too. Take the encoder's vector of "the" from a
+// sentence whose noun has the other gender, and leave all others: of 357 French
+// words like "la", 98 % change ("Where does the model know it from?", chapter
+// 13).
 //
 // Why the scale 1/√K? If the numbers in q and k are independent with mean 0 and
 // variance 1, each product of two has variance 1, and the sum of K products has
@@ -824,14 +824,13 @@ void attention_backward(Head d, Head a) {
 // # 3. Multi-head attention
 //
 // A single head gives each query a single mixture. But a word may want several
-// things at once. When our model is about to write "la", one attention of its
-// last layer has the weights of chapter 2, most of it on "car", and the three
-// others look at "the" alone. So the model runs H attentions side by side, its
-// *heads*, each on vectors of K = D/H numbers, and joins their results.
-// [section 3.2.2]
+// things at once. In the first layer of our model, the query of "car" fetches
+// "red" in one attention, mostly "is" in another, and "fast" and "the" in a
+// third. So the model runs H attentions side by side, its *heads*, each on
+// vectors of K = D/H numbers, and joins their results. [section 3.2.2]
 //
 //@ figure mixture-heads
-//@ panel stage=decoder.1.cross_attention.weights&flow-head=0
+//@ panel stage=encoder.0.self_attention.weights&flow-head=0
 //
 //     c_h = attention(x W_h^Q, memory W_h^K, memory W_h^V)
 //     multihead = concat(c_0, c_1, …) W^O
@@ -1174,9 +1173,10 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
 //@ panel stage=source.embedding
 //
 // Words that are used alike end up with similar rows. In our trained model, the
-// row closest in direction to that of "red" is that of "green" (their cosine is
-// 0.55), followed by "blue" (0.50), while "car" is at 0.17. Closest to "la" are
-// "ta" (0.88), "cette" and "une" (0.84 each): all feminine and singular.
+// row closest in direction to that of "red" is that of "dirty" (their cosine is
+// 0.53), followed by "happy" (0.49) and "green" (0.45), while "car" is at 0.16.
+// Closest to "la" are "une" (0.87), "ta" and "ma" (0.83 each): all feminine and
+// singular.
 //
 // The row is multiplied by √D [section 3.4], which makes its numbers about as
 // large as those of the positions below: sines and cosines, with a standard
@@ -1929,8 +1929,8 @@ Mat encoder_layer_backward(Pass *pass, const EncoderLayerSaved *s,
 // L layers, one on top of the other; each refines what the one below has made.
 // The first sees words and positions; from the second on, each position already
 // knows something of its sentence. In the second layer of our model, for
-// example, "the", "red", "is" and "fast" all look at "car" in one of the heads,
-// with a weight of 1.00.
+// example, "the", "red" and "fast" all look at "car" in one of the heads, with
+// weights of 1.00, 0.99 and 1.00.
 //
 //@ figure mixture-encoder
 //
@@ -2019,13 +2019,13 @@ Mat encoder_backward(Pass *pass, const EncoderSaved *s, const Encoder *w,
 //     value  ← encoder       what does it say?
 //
 //@ figure decoder-layer
-//@ panel stage=decoder.1.cross_attention.weights&flow-head=2
+//@ panel stage=decoder.1.cross_attention.weights&flow-head=0
 //
 // The weights of cross-attention have a row for each target word and a column
 // for each source word. In a model that has learned to translate, they often
 // lie on the word that is translated next. With "la voiture" written, "rouge"
 // comes: in the last layer of our model, the query of "voiture" gives "red"
-// 1.00, 1.00, 0.99 and 1.00 in the four heads. Chapter 13 draws such weights.
+// 0.99, 1.00, 0.94 and 1.00 in the four heads. Chapter 13 draws such weights.
 //
 //@ figure mixture-decoder
 
@@ -2712,17 +2712,17 @@ int batches_in_epoch(int pairs, int batch_size) {
 // k·batch_size. The last batch, which may be smaller, stays the last.
 void epoch_order(int *order, const Pairs *p, int batch_size, uint64_t seed,
                  int64_t epoch) {
-    uint64_t key = random_key(seed, FOR_ORDER, (uint64_t)epoch);
     int64_t n = p->count, pool = (int64_t)POOL * batch_size;
     for (int i = 0; i < n; i++)
         order[i] = i;
-    shuffle(order, p->count, 1, key);
+    shuffle(order, p->count, 1, random_key(seed, FOR_ORDER, (uint64_t)epoch));
     for (int64_t i = 0; i < n; i += pool) {
         int size = (int)(pool < n - i ? pool : n - i);
         sort_by_length(order + i, size, p->source);
         sort_by_length(order + i, size, p->target);
     }
-    shuffle(order, p->count / batch_size, batch_size, scramble(key));
+    shuffle(order, p->count / batch_size, batch_size,
+            random_key(seed, FOR_BATCHES, (uint64_t)epoch));
 }
 
 // ## Packing
@@ -3965,9 +3965,9 @@ double bleu(const Match *m) {
 // nobody can read. But some of what it computes has a meaning by design: an
 // attention weight says how much of one token went into another. This chapter
 // writes the weights to a file for plotting programs, draws them in the
-// terminal, and counts parameters and memory. (The numbers for "the red car is
-// fast", here and in earlier chapters, come from a program built with `cc -O2`.
-// One that is tuned to your machine ends up with different parameters.)
+// terminal, and counts parameters and memory. (All numbers for "the red car is
+// fast", here and in earlier chapters, are those of that model: `make run`
+// trains the same on every machine, to the last bit.)
 //
 // ## Finding the weights
 //
@@ -4061,17 +4061,17 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 //                 t r c   a n
 //                 h e a i s d
 //                 e d r s t >
-//            la |##  ..      |
+//            la |##  ::      |
 //       voiture |    @@      |
 //         rouge |  @@        |
-//           est |      @@    |
+//           est |      %%  ..|
 //        rapide |        @@  |
 //         <end> |          @@|
 //
 // This is layer 1, the second of two; each cell is the mean of four heads. It
 // shows what no loss can: French puts the color after the noun, so the model
 // looks at "car" to write "voiture" and then goes back to "red" for "rouge". To
-// write "la" it also looks at "car" a little, since the article takes the
+// write "la" one of the four heads looks at "car", since the article takes the
 // gender of the noun.
 //
 //@ figure cross-attention
@@ -6962,6 +6962,10 @@ void describe(const Progress *p) {
             "learning rate up to %.3g after %d steps\n", p->data->count,
             m->source_vocab, m->target_vocab, m->layers, m->layers, m->d_model,
             m->heads, m->d_ff, text, p->total, r->batch, r->rate, r->warmup);
+    volatile float x = 1 + 0x1p-12f, y = 1 + 0x1p-11f; // x·x, rounded, is y
+    if (c->trainer.model->list.count > 2000000 && x * x - y == 0)
+        fputs("a program built by `make FAST=1` would train so large a model "
+              "about 1.6 times as fast, with last bits of its own\n", stderr);
 }
 
 //@ plumbing train, from its arguments to its last message

@@ -17,6 +17,7 @@
 #   planted       what is added to the model is checked, too
 #   tiny          notebook/programs/tiny.c computes the same bits
 #   learning      models learn, and translate what they have never seen
+#   bits          the program trains the bits of strict C, on one thread and on two
 #
 # WATCHED says how to compile what is watched, WATCHER what runs it: without
 # them Valgrind does, with them a sanitizer. THREADS is 1 if it is not set. The last line is "N passed, N
@@ -36,7 +37,7 @@ work=$PWD/build/tests
 # jobs GROUP or JOB...: the jobs that are meant, those that take long first
 jobs()
 {
-    [ $# -gt 0 ] || set -- outside learning float double/gradcheck machine double planted chapters tiny
+    [ $# -gt 0 ] || set -- outside bits learning float double/gradcheck machine double planted chapters tiny
     for group in "$@"; do
         case $group in
         double | float | memory | outside | machine) listed "$group" | sed "s|^|$group/|" ;;
@@ -159,7 +160,7 @@ job()
     double/* | float/* | memory/* | outside/* | machine/*)
         "${1%%/*}" "${1#*/}" ;;
     commands) commands ;;
-    chapters | planted | tiny | learning) sh "$(source_of "$1")" ;;
+    chapters | planted | tiny | learning | bits) sh "$(source_of "$1")" ;;
     *) echo "there is no test $1 in tests/run.sh" ;;
     esac
 }

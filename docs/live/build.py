@@ -3,9 +3,9 @@
 
     python3 docs/live/build.py [PAGE]
 
-clang compiles live.c and gpt.c for WebAssembly, the recorded models are taken from the page
-as it is, and all is put into one file: the same bytes on every machine that has the same
-clang and the same C library (Debian 12 has them). What is built on the way is in build/live.
+clang compiles live.c and gpt.c for WebAssembly, and all is put into one file, with the models
+of data/models: the same bytes on every machine that has the same clang and the same C
+library (Debian 12 has them). What is built on the way is in build/live.
 """
 
 import base64
@@ -25,6 +25,7 @@ import c_code  # noqa: E402
 import source_file  # noqa: E402
 
 BUILD = ROOT / "build" / "live"
+MODELS = ROOT / "data" / "models"
 PAGE = ROOT / "docs" / "live.html"
 FLAGS = """--target=wasm32-wasi --sysroot=/usr -mexec-model=reactor -std=c11 -O3
     -msimd128 -ffp-contract=off -DNDEBUG -D_WASI_EMULATED_SIGNAL
@@ -49,16 +50,6 @@ def compiled(source, wasm, *flags):
     """A program that includes transformer.c."""
     run("clang", *FLAGS, *flags, source, "-o", wasm, *LINK)
     return wasm.read_bytes()
-
-
-def recorded(name, model, page):
-    """A recorded model: trained once (docs/book/records/README.md says by which program), since the
-    texts of the book quote its numbers. The page itself keeps it."""
-    tag = re.search(rf'<script [^>]*id="{re.escape(name)}"[^>]*>(.*)</script>', page)
-    if not tag:
-        sys.exit(f"{PAGE}: the recorded model {name} is missing: git checkout {PAGE}")
-    model.write_bytes(gzip.decompress(base64.b64decode(tag[1])))
-    return tag[0]
 
 
 def packed(name, content, more=""):
@@ -120,12 +111,11 @@ def script():
 
 def main(to):
     BUILD.mkdir(parents=True, exist_ok=True)
-    page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
     files = [packed("live.wasm", compiled(LIVE / "live.c", BUILD / "live.wasm")),
              packed("double.wasm", compiled(LIVE / "gpt.c", BUILD / "double.wasm",
                                             "-DTRANSFORMER_DOUBLE")),
-             recorded("pretrained.safetensors", BUILD / "model.safetensors", page),
-             recorded("gpt.safetensors", BUILD / "gpt.safetensors", page)]
+             packed("pretrained.safetensors", (MODELS / "eng-fra.safetensors").read_bytes()),
+             packed("gpt.safetensors", (MODELS / "gpt.safetensors").read_bytes())]
     files += [packed(name, (ROOT / "data" / name).read_bytes()) for name in DATA]
     parts = {"style": colours() + text_of("live.css"),
              "worker": text_of("wasi.js", "worker.js"),

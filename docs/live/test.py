@@ -244,7 +244,7 @@ def test_model_follows(browser):
     """Look inside shows what has just been trained."""
     live = Live(browser)
     live.step(1)
-    live.give_files("#load", build.BUILD / "model.safetensors")
+    live.give_files("#load", build.MODELS / "eng-fra.safetensors")
     live.reads("#message", "is open")
     live.again()
     for steps in (1, 2):
@@ -444,7 +444,7 @@ def test_look(browser):
     live = Live(browser, "#tab=look")
     live.says("#translation", "la voiture rouge est rapide",
               "Look inside opens with a sentence and its translation")
-    model, text = build.BUILD / "model.safetensors", "the small dog likes the cat"
+    model, text = build.MODELS / "eng-fra.safetensors", "the small dog likes the cat"
     words = native("translate", model, text=text + "\n")[:-1]
     pair = WORK / "pair.tsv"
     pair.write_text(f"{text}\t{words}\n", encoding="utf-8")
@@ -912,7 +912,7 @@ def test_lines_back(live):
 
 def test_flow_numbers(browser):
     """200 numbers picked at random, against the native program in double."""
-    numbers, model = WORK / "numbers", build.BUILD / "model.safetensors"
+    numbers, model = WORK / "numbers", build.MODELS / "eng-fra.safetensors"
     subprocess.run(["cc", "-std=c11", "-O1", "-DTRANSFORMER_DOUBLE",
                     build.LIVE / "numbers.c", "-lm", "-o", numbers], check=True)
     said = lines_of(numbers, model, "the red car is fast", WORDS, 200)
@@ -1297,7 +1297,7 @@ def test_gpt(browser):
 
 
 def test_gpt_numbers(browser):
-    model = build.BUILD / "gpt.safetensors"
+    model = build.MODELS / "gpt.safetensors"
     said = lines_of(WORK / "numbers", "gpt", model, " " + BEGINS, " fast", 200)
     claim("numbers are the program's" in "".join(said[2:3]),
           "natively, all stages and gradients are those of gpt_forward and gpt_gradient",
@@ -1319,7 +1319,7 @@ def wait_for_text(live, text):
 
 def test_gpt_writes(browser):
     """It goes on with a text as `gpt generate` does."""
-    model, live = build.BUILD / "gpt.safetensors", gpt(browser)
+    model, live = build.MODELS / "gpt.safetensors", gpt(browser)
     for temperature, seed, begins in ((0, 1, BEGINS), (0.8, 3, "our"), (1.5, 7, BEGINS)):
         live.choose("#flow-source", begins)
         live.choose("#gpt-temperature", str(temperature))

@@ -29,7 +29,7 @@ _Noreturn void fail(const char *reason) {
 }
 
 // ---- Random numbers ---------------------------------------------- chapter 1
-enum { FOR_PARAMETERS = 1, FOR_ORDER, FOR_DROPOUT, SEED = 1 };
+enum { FOR_PARAMETERS = 1, FOR_ORDER, FOR_DROPOUT, FOR_BATCHES, SEED = 1 };
 uint64_t scramble(uint64_t x) {
     x += 0x9e3779b97f4a7c15u;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -431,16 +431,15 @@ void shuffle(int *item, int n, uint64_t key) {
 // Batches of similar length: in an epoch, each pool of eight batches is sorted.
 void next_batch(int step) {
     int batches = (lines + BATCH - 1) / BATCH, epoch = step / batches;
-    uint64_t key = random_key(FOR_ORDER, epoch);
     if (step % batches == 0) {
-        shuffle(order, lines, key);
+        shuffle(order, lines, random_key(FOR_ORDER, epoch));
         each (i, lines) {
             int k = i, kept = order[i];
             for (; k % POOL && pair[order[k - 1]].size > pair[kept].size; k--)
                 order[k] = order[k - 1];
             order[k] = kept;
         }
-        shuffle(batch, lines / BATCH, scramble(key));
+        shuffle(batch, lines / BATCH, random_key(FOR_BATCHES, epoch));
         batch[lines / BATCH] = lines / BATCH; // the rest comes last
     }
     int first = batch[step % batches] * BATCH;

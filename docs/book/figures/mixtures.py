@@ -54,28 +54,26 @@ def mixed(x, y, w, unit, weights, values):
 
 
 def mixture():
-    """One head of a trained model. The decoder has read only "start" and must now
-    write "la". Its query, sixteen numbers, is compared with the key of every English
-    word. A score is their dot product, scaled by 1/√16; the scores become weights, and
-    the weights mix the values. Each word has one color; "car" gives the most.
+    """One head of a trained model's encoder reads "the red car is fast". The query of
+    "the", sixteen numbers, is compared with the key of every word. A score is their
+    dot product, scaled by 1/√16; the scores become weights, and the weights mix the
+    values. Each word has one color; "car" gives the most.
 
-    Top left, the query of the position of "start": sixteen numbers, drawn as
-    bars up and down. Below it, a row for each of "the red car is fast" and the
-    end: its key, sixteen bars; the score, the dot product of query and key times
-    the scale; the weight, a bar; and the value, sixteen bars. The weights are
-    0.05 for "the", 0.04 for "red", 0.72 for "car", 0.18 for "is" and 0 for the
-    last two; put side by side they fill one bar of length 1. At the bottom, the
-    result: in each of its sixteen numbers, what each word contributes is drawn on
-    top of each other in the word's color, most of it in that of "car", and a
-    black mark is the sum.
+    Top left, the query of "the": sixteen numbers, drawn as bars up and down. Below
+    it, a row for each word of "the red car is fast" and the end: its key, sixteen
+    bars; the score, the dot product of query and key times the scale; the weight, a
+    bar; and the value, sixteen bars. The weights are 0.08 for "the", 0.08 for "red",
+    0.72 for "car", 0.03 for "is", 0.02 for "fast" and 0.06 for the end; put side by
+    side they fill one bar of length 1. At the bottom, the result: in each of its
+    sixteen numbers, what each word contributes is drawn on top of each other in the
+    word's color, most of it in that of "car", and a black mark is the sum.
     """
     found = matrices("vectors.csv", ["matrix"], "row", "value")
     query, keys, values = found["query",][0], found["key",], found["value",]
     scores = [sum(a * b for a, b in zip(query, key)) / math.sqrt(len(query))
               for key in keys]
     weights = softmax(scores)
-    parts = [text(50, 14, "query of “start”", "start", fill="query", bold=True),
-             text(156, 42, "which is to write “la”", "start")]
+    parts = [text(50, 14, "query of “the”", "start", fill="query", bold=True)]
     parts += bars(50, 38, query, "query", 6, 3)
     for x, words, fill, anchor in ((50, "keys", "key", "start"),
                                    (186, "scaled", None, "end"),
@@ -118,30 +116,29 @@ def mixtures(rows, names, before, left=104):
 
 
 def mixture_heads():
-    """The weights of one query in the four heads of the last layer, when the model is
-    to write "la". Each head makes its own mixture: here three take everything from
-    "the", and head 2, the one of chapter 2, takes most from "car".
-    None takes more than a trace from "fast" or the end.
+    """What the query of "car" fetches in the four heads of the encoder's first layer.
+    Each head makes its own mixture: head 0 takes "red", head 1 mostly "is", head 2
+    "fast" and "the", and head 3 the end.
 
-    Four bars of length 1, one for each head of cross-attention in the last layer
-    when the model is to write "la", colored by word. Heads 0, 1 and 3 are filled
-    by "the", with 1.00. Head 2 has 0.05 "the", 0.04 "red", 0.72 "car" and 0.18
-    "is".
+    Four bars of length 1, one for each head of self-attention in the first layer of
+    the encoder, for the query of "car", colored by word. Head 0 is filled by "red"
+    (1.00). Head 1 has 0.69 "is", 0.19 the end and 0.11 "the"; head 2 has 0.52 "fast",
+    0.30 "the" and 0.17 the end. Head 3 is filled by the end (1.00).
     """
     heads, *_ = attention("red-car")
-    return mixtures([heads["cross", "1", h][0] for h in "0123"],
+    return mixtures([heads["encoder", "0", h][2] for h in "0123"],
                     [f"head {h}" for h in "0123"], "", 60)
 
 
 def mixture_encoder():
     """Self-attention in the encoder: one head of the second layer reads "the red car
-    is fast" and the end. Every word makes a query, and here all but one of them
-    take everything from "car". A share below 0.1 has no number.
+    is fast" and the end. Every word makes a query, and four of the six take nearly
+    everything from "car". A share below 0.1 has no number.
 
     Six bars of length 1, one for each word of "the red car is fast" and the end,
-    colored by the word that is looked at. The bars of "the", "red", "is",
-    "fast" and the end are filled by "car", with 1.00. The bar of "car" is "red"
-    (0.69) and "is" (0.31).
+    colored by the word that is looked at. The bars of "the", "red", "fast" and the
+    end are filled by "car", with at least 0.99. The bar of "car" is "is" (0.64) and
+    "fast" (0.27), that of "is" is "is" (0.59) and "car" (0.35).
     """
     return mixtures(attention("red-car")[0]["encoder", "1", "1"], WORDS, "query of", 60)
 
@@ -152,8 +149,9 @@ def mixture_decoder():
 
     Six bars of length 1, from top to bottom for "la", "voiture", "rouge", "est",
     "rapide" and the end, colored by the English word that is looked at. "la" is
-    made from "the" (0.76) and "car" (0.18), "voiture" from "car" alone, "rouge"
-    from "red" alone; "est", "rapide" and the end from "is", "fast" and the end.
+    made from "the" (0.75) and "car" (0.25), "voiture" from "car" alone, "rouge"
+    from "red" (0.98); "est" from "is" (0.87) and the end (0.13), "rapide" from "fast",
+    and the end from itself (0.91).
     """
     return mixtures(mean_of_heads("red-car", "1"),
                     "la voiture rouge est rapide end".split(), "to write", 70)

@@ -1,31 +1,67 @@
 #!/bin/sh
-# Makes attention.csv, vectors.csv and red-car.* anew from the recorded model, which
-# docs/live.html holds:
+# Trains the models of data/models and makes the records of this folder that come from
+# them, in some minutes, with the same bytes on every machine:
 #
-#   sh docs/book/records/make.sh          from the root of the repository
+#     make && sh docs/book/records/make.sh       from the root of the repository
 #
-# README.md beside this file says where the model comes from, and what log.csv and
-# learning.csv recorded while it was trained.
+# README.md beside this file says what is in each. seeds.csv, breaking/ and what measures
+# speed have programs of their own.
 
 set -e
 CC=${CC:-cc}
-program=build/runs/transformer
-model=build/live/model.safetensors
-sentence="the small white cat is under the red chair"
+work=build/records records=docs/book/records
+model=data/models/eng-fra.safetensors
+pairs=data/eng-fra.train.tsv
 short="the red car is fast"
+long="the small white cat is under the red chair"
+mkdir -p $work
 
-mkdir -p build/runs
-python3 docs/live/build.py build/runs/live.html # takes the model out of the page
-$CC -O2 transformer.c -lm -o $program
-$program evaluate $model data/eng-fra.test.tsv
-$program attention $model "$sentence" --csv build/runs/attention.csv
-$program attention $model "$short" --csv build/runs/red-car.csv \
-    > docs/book/records/red-car.txt
+# numbers DATA OPTIONS...: loss and accuracy on the way, and the checksum, of 300 steps
+numbers()
+{
+    ./transformer train "$@" --steps 300 --model $work/300.safetensors \
+        --log $work/300.csv 2> $work/said
+    echo "transformer train $* --steps 300"
+    awk -F , '$1 ~ /^(step|1|10|100|300)$/ && $2 != "valid" {
+        printf "%8s %12s %10s\n", $1, $3, $4 }' $work/300.csv
+    ./transformer info $work/300.safetensors | grep '^checksum'
+}
 
-# One head of it, in the last layer.
-$CC -O2 docs/book/records/vectors.c -lm -o build/runs/vectors
-build/runs/vectors $model "$short" 1 2 > docs/book/records/vectors.csv
+for task in eng-fra reverse hidden lamp; do
+    numbers data/$task.train.tsv
+done > $records/300-steps.txt
+numbers data/dates.train.tsv --tokens char >> $records/300-steps.txt
+
+# What a run makes of a sentence that it has not seen, on its way.
+echo "step,translation" > $records/learning.csv
+resume=
+for step in 1 100 400 1880; do
+    ./transformer train $pairs $resume --steps $step --model $work/learning.safetensors
+    echo "$step,$(echo "$short" | ./transformer translate $work/learning.safetensors)" \
+        >> $records/learning.csv
+    resume=--resume
+done
+
+./transformer train $pairs --valid data/eng-fra.valid.tsv --model $work/run.safetensors \
+    --log $work/log.csv
+python3 $records/plain.py $work/run.safetensors $model
+awk -F , 'NR == 1 || $1 % 10 == 0 || $2 == "valid"' $work/log.csv \
+    | cut -d , -f 1-6 > $records/log.csv
 
 # Cross-attention only, and for the short sentence the encoder's, too.
-awk -F, 'NR == 1 || $1 == "cross"' build/runs/attention.csv > docs/book/records/attention.csv
-awk -F, 'NR == 1 || $1 != "decoder"' build/runs/red-car.csv > docs/book/records/red-car.csv
+./transformer attention $model "$long" --csv $work/attention.csv
+awk -F , 'NR == 1 || $1 == "cross"' $work/attention.csv > $records/attention.csv
+./transformer attention $model "$short" --csv $work/attention.csv > $records/red-car.txt
+awk -F , 'NR == 1 || $1 != "decoder"' $work/attention.csv > $records/red-car.csv
+
+$CC -O2 -ffp-contract=off $records/vectors.c -lm -o $work/vectors
+$work/vectors $model "$short" 1 3 > $records/vectors.csv
+make -s build/notebook/02-whence build/notebook/gpt
+build/notebook/02-whence $model data/eng-fra.test.tsv | grep -v ' head ' \
+    > notebook/02-whence.csv
+
+# A small GPT learns the English side.
+cut -f 1 $pairs | sed '/?$/!s/$/./' | tr '\n' ' ' > $work/english.txt
+build/notebook/gpt train $work/english.txt --tokens bpe --layers 2 --d-model 32 \
+    --context 16 --steps 1000 --lr 0.01 --model $work/gpt.safetensors
+python3 $records/plain.py $work/gpt.safetensors data/models/gpt.safetensors

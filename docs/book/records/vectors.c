@@ -1,5 +1,5 @@
-// The vectors of one head of cross-attention, as CSV: the queries, keys, values
-// and results while a trained model translates a sentence.
+// The vectors of one head of the encoder, as CSV: the queries, keys, values and
+// results while a trained model reads a sentence.
 //
 //     build/runs/vectors MODEL SENTENCE LAYER HEAD > vectors.csv
 
@@ -28,13 +28,13 @@ int main(int argc, char **argv) {
     Pass pass = {.arena = arena, .config = &model->config};
     Saved saved;
     Batch batch = look(&pass, &saved, model, source, *target);
-    Head a = head_of(&saved.decoder.layer[atoi(argv[3])]
-                          .cross_attention.multi_head, atoi(argv[4]));
+    Head a = head_of(&saved.encoder.layer[atoi(argv[3])]
+                          .self_attention.multi_head, atoi(argv[4]));
     puts("matrix,row,column,value,token");
-    write_matrix("query", a.q, batch.input, &c.target);
+    write_matrix("query", a.q, batch.source, &c.source);
     write_matrix("key", a.k, batch.source, &c.source);
     write_matrix("value", a.v, batch.source, &c.source);
-    write_matrix("out", a.out, batch.input, &c.target);
+    write_matrix("out", a.out, batch.source, &c.source);
     sentences_free(target, 1);
     free(source.id);
     checkpoint_free(&c);
