@@ -138,7 +138,7 @@ def mixture_encoder():
     Six bars of length 1, one for each word of "the red car is fast" and the end,
     colored by the word that is looked at. The bars of "the", "red", "fast" and the
     end are filled by "car", with at least 0.99. The bar of "car" is "is" (0.64) and
-    "fast" (0.27), that of "is" is "is" (0.59) and "car" (0.35).
+    "fast" (0.27), that of "is" is "is" (0.59) and "car" (0.34).
     """
     return mixtures(attention("red-car")[0]["encoder", "1", "1"], WORDS, "query of", 60)
 
