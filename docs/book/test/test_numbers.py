@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Are the numbers of the model that prose quotes those of the records?
+
+    python3 docs/book/test/test_numbers.py        the last line is "N passed, N failed"
+
+Each sentence stands here as a template. A number that is not the record's, or a sentence
+that is not in its file, is a failure, which shows what should stand there.
+"""
+
+import array
+import csv
+import json
+import math
+import re
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "weave"))
+
+from project import DOCS, ROOT
+
+import records
+from harness import claim, end
+
+MODEL = ROOT / "data" / "models" / "eng-fra.safetensors"
+WORDS = ["the", "red", "car", "is", "fast", "end"]
+
+
+def model():
+    """Of safetensors: the header's metadata, and a function for tensors."""
+    data = MODEL.read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:8 + size])
+
+    def tensor(name):
+        first, last = header[name]["data_offsets"]
+        numbers = array.array("f", data[8 + size + first:8 + size + last])
+        columns = header[name]["shape"][1]
+        return [numbers[i:i + columns] for i in range(0, len(numbers), columns)]
+
+    return header["__metadata__"], tensor
+
+
+def cosines(side, word):
+    """{other words: the cosine of their embedding with that of a word}"""
+    metadata, tensor = model()
+    rows = dict(zip(metadata[f"{side}_vocabulary"].split("\n"),
+                    tensor(f"{side}_embedding.weight")))
+
+    def product(a, b):
+        return sum(x * y for x, y in zip(rows[a], rows[b]))
+
+    return {other: product(word, other) / math.sqrt(
+        product(word, word) * product(other, other)) for other in rows if other != word}
+
+
+def nearest(side, word, n):
+    """The n words nearest to one: name, cosine, name, cosine …"""
+    found = cosines(side, word)
+    return [part for other in sorted(found, key=found.get, reverse=True)[:n]
+            for part in (other, found[other])]
+
+
+def whence(column, where):
+    with open(ROOT / "notebook" / "02-whence.csv", encoding="utf-8", newline="") as file:
+        return next(float(row[column]) for row in csv.DictReader(file)
+                    if f"{row['change']} {row['where']}" == where)
+
+
+def quoted():
+    """(file, template, what stands in its braces)"""
+    heads = records.attention("red-car")[0]
+    the = [heads["encoder", "1", h][0] for h in "0123"]
+    car = [heads["encoder", "0", h][2] for h in "0123"]
+    to_car = heads["encoder", "1", "1"]
+    red = [heads["cross", "1", h][2][1] for h in "0123"]
+    mean = records.mean_of_heads("red-car", "1")
+    seeds = records.read("seeds.csv")
+    log = [row for row in records.read("log.csv") if row["split"] == "train"]
+    valid = {int(row["step"]): float(row["loss"]) for row in records.read("log.csv")
+             if row["split"] == "valid"}
+    yield "transformer.c", "{:.2f} {:.2f} {:.2f} {:.2f} {:.2f} {:.2f}", the[3]
+    yield "transformer.c", 'attentions give "car" {:.2f}, {:.2f} and {:.2f}', \
+        [row[2] for row in the[:3]]
+    yield "transformer.c", 'of {:.0f} French words like "la", {:.0f} % change', \
+        [whence("cases", "patch memory: the determiner"),
+         whence("other", "patch memory: the determiner")]
+    yield "transformer.c", 'is that of "{}" (their cosine is {:.2f}), followed by "{}" ' \
+        '({:.2f}) and "{}" ({:.2f}), while "car" is at {:.2f}', \
+        [*nearest("source", "red", 3), cosines("source", "red")["car"]]
+    yield "transformer.c", 'Closest to "la" are "{}" ({:.2f}), "{}" and "{3}" ({:.2f} each)' \
+        .replace("{3}", nearest("target", "la", 3)[4]), nearest("target", "la", 2)
+    yield "transformer.c", '"the", "red" and "fast" all look at "car" in one of the heads, ' \
+        "with weights of {:.2f}, {:.2f} and {:.2f}", [to_car[i][2] for i in (0, 1, 4)]
+    yield "transformer.c", 'the query of "voiture" gives "red" {:.2f}, {:.2f}, {:.2f} and ' \
+        "{:.2f}", red
+    pictures = (DOCS / "book" / "records" / "red-car.txt").read_text(encoding="utf-8")
+    for name in "transformer.c", "README.md":
+        for line in pictures.split("layer 1, mean of 4 heads")[1].strip("\n").split("\n"):
+            yield name, "{}", [line.strip()]
+    figures = "docs/book/figures/mixtures.py"
+    yield figures, ", ".join(f'{{:.2f}} for "{word}"' for word in WORDS[:5]).replace(
+        ', {:.2f} for "fast"', ', {:.2f} for "fast" and {:.2f} for the end'), the[3]
+    yield figures, 'Head 0 is filled by "red" ({:.2f}). Head 1 has {:.2f} "is", {:.2f} the ' \
+        'end and {:.2f} "the"; head 2 has {:.2f} "fast", {:.2f} "the" and {:.2f} the end. ' \
+        "Head 3 is filled by the end ({:.2f})", [
+            car[0][1], car[1][3], car[1][5], car[1][0], car[2][4], car[2][0], car[2][5],
+            car[3][5]]
+    yield figures, 'The bar of "car" is "is" ({:.2f}) and "fast" ({:.2f}), that of "is" is ' \
+        '"is" ({:.2f}) and "car" ({:.2f})', [to_car[2][3], to_car[2][4], to_car[3][3],
+                                             to_car[3][2]]
+    for name in figures, "docs/book/figures/plots.py":
+        yield name, '"the" ({:.2f}) and {}"car" ({:.2f})'.replace(
+            "{}", "at " if name != figures else ""), [mean[0][0], mean[0][2]]
+    yield "docs/book/figures/plots.py", "falls from {:.2f} at step 10", [float(log[0]["loss"])]
+    yield "docs/book/figures/plots.py", "{:.2f} at step 94, {:.3f} at step 470, and {:.5f} at " \
+        "the end, step 1,880", [valid[94], valid[470], valid[1880]]
+    yield "docs/book/figures/plots.py", "in {} of the {} steps shown", [
+        sum(float(row["gradient_norm"]) > 1 for row in log), len(log)]
+    looking = "docs/book/text/13-looking.md"
+    yield looking, "looks at \"car\" with a weight of {} when", [seeds[0]["cross"]]
+    yield looking, "{:.0f} % change gender. With the row of the noun itself, {:.0f} %", [
+        whence("other", "patch memory: the determiner"), whence("other", "patch memory: the noun")]
+    yield looking, "is a spare way, and {:.0f} % stay", [
+        whence("same", "zero encoder: all others' weights on the noun")]
+    yield looking, "In {} of ten a head of cross-attention", [
+        ["none", "one", "two", "three"][sum(float(row["cross"]) > 0.5 for row in seeds)]]
+    yield looking, "one of the {} that translate every sentence", [
+        ["none", "one", "two", "three", "four", "five"][
+            sum(row["exact"] == "100.00" for row in seeds)]]
+    steps = (DOCS / "book" / "records" / "300-steps.txt").read_text(encoding="utf-8")
+    yield "data/README.md", "checksum `{}`, after 300 steps `{}`", [
+        seeds[0]["checksum"], re.search("checksum (.*)", steps)[1]]
+    yield "README.md", "checksum {}: the model of the book", [seeds[0]["checksum"]]
+
+
+def plain(text):
+    """Without marks of comments, and with single blanks."""
+    return " ".join(re.sub(r"^ *(//|#) ?", "", text, flags=re.M).split())
+
+
+texts = {}
+for name, template, values in quoted():
+    if name not in texts:
+        texts[name] = plain((ROOT / name).read_text(encoding="utf-8"))
+    wanted = plain(template.format(*values))
+    claim(wanted in texts[name], f"{name}: {wanted}")
+end()
