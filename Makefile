@@ -27,7 +27,7 @@
 #   make notebooks    run and plot the labs of notebook/; N=3 for one
 #   make notebooks-check   do they give their numbers again? SHORT=1 in short
 #   make mpi          train on several machines: build/notebook/mpi
-#   make bench        speed; NAMES="tiny class" THREADS=1 choose
+#   make bench        speed; FAST=1 NAMES="tiny class" THREADS=1 choose
 #   make gradcheck    the largest gradient error of every tensor, as a table
 
 # The variables that may be set: make N=5 ..., and CC, CFLAGS.
