@@ -142,6 +142,8 @@ def outputs_of_program(exercise, text, made):
             raise Wrong("does not compile", ended.output + ended.stopped)
         right, _ = make_results(made, program_of(made, source_of(exercise), *SMALL),
                                 [WRITTEN, STEPS], folder, drawn)
+        if right.status or right.stopped or not right.output:
+            raise Trouble(f"{exercise.source} does not run: {right.stopped or right.output}")
         with watched(made):
             ended, _ = make_results(made, program, [WRITTEN, STEPS], folder, drawn)
     return ended, right.output
