@@ -40,6 +40,20 @@ END
         && ! $fixed build/planted 2> build/planted.log && grep "$message" build/planted.log
 }
 
+# fuzzed FLAGS: libFuzzer finds no input that a part of tests/program/fuzz.c treats wrongly
+fuzzed()
+{
+    $SANITIZE -fsanitize=fuzzer -DTRANSFORMER_MALLOC tests/program/fuzz.c -lm -o build/fuzz \
+        || return
+    for part in model pairs text options hub pieces folder; do
+        mkdir -p "build/found-$part"
+        cp tests/corpus/"$part"-* "build/found-$part"
+        PART=$part FUZZ_INPUT=/dev/shm/fuzz.$$ $fixed build/fuzz $1 -artifact_prefix="$ci/" \
+            -dict=tests/corpus/words.dict "build/found-$part" || return
+    done
+    rm -rf /dev/shm/fuzz.$$ /dev/shm/fuzz.$$.folder
+}
+
 wasm() # STEPS: tiny.c in WebAssembly
 {
     env HOST=gcc STEPS="$1" CC="clang --target=wasm32-wasi --sysroot=/usr" \

@@ -11,18 +11,18 @@
 //     folder     the text files of a model from the hub: its sizes are read,
 //                its tokenizer cuts a text, the model is made and computed
 //
-//     build/fuzz 20000 tests/corpus/*    for each part, all files of its name
-//                                        and 20000 seeded variations of them
+// libFuzzer feeds it: the files of a folder, then variations of them, and keeps
+// those that reach new code.
 //
-// The same with libFuzzer, which looks for new paths through the program:
+//     clang -g -O1 -fsanitize=fuzzer,address,undefined tests/program/fuzz.c -lm
+//         -o build/fuzz
+//     PART=model build/fuzz -dict=tests/corpus/words.dict FOLDER
 //
-//     clang -g -O1 -fsanitize=fuzzer,address,undefined -DPART=model
-//         tests/program/fuzz.c -lm -o build/fuzz-model; build/fuzz-model FOLDER
+// (.ci/parts.sh does so, with the files of tests/corpus.)
 //
-// In both, all memory is counted: more than a small multiple of the input ends
-// the test. What was fed last is in the file that FUZZ_INPUT names, or else in
-// build/fuzz.input, so that after a crash one can keep it. A file in memory
-// (/dev/shm) makes it thirty times as fast.
+// All memory is counted: more than a small multiple of the input ends the test.
+// What was fed last is in the file that FUZZ_INPUT names, or else in
+// build/fuzz.input. A file in memory (/dev/shm) makes it thirty times as fast.
 
 #include "../lib/sandbox.h"
 #include <unistd.h>
@@ -35,16 +35,7 @@ int fed_byte(void);
 #include "../../notebook/lib/gpt.h"
 #include "../../notebook/lib/pretrained.h"
 
-uint64_t fuzz_state = 42; // of the random numbers
-
 const char *input_name = "build/fuzz.input";
-
-void name_input(const char *behind) {
-    static char name[256];
-    const char *given = getenv("FUZZ_INPUT");
-    snprintf(name, sizeof name, "%s%s", given ? given : input_name, behind);
-    input_name = name;
-}
 
 // Ends the test where something is not as it must be. (What is allocated
 // between sandbox_begin and sandbox_end need not be freed.)
@@ -479,11 +470,55 @@ void check_message(int status, bool misused) {
     MUST(!misused || strstr(last_message, "(see: transformer"));
 }
 
-// Feeds a part. Returns whether the input was taken.
-bool feed(const Part *part, const char *bytes, size_t size) {
+// ## libFuzzer
+
+const Part *part;        // the one that PART names
+int taken[2];            // files that were not refused, and variations of them
+bool varied;
+
+void end_fuzzing(void) {
+    printf("%s: %d files and %d variations taken, the others refused with a "
+           "reason\n", part->name, taken[0], taken[1]);
+    MUST(taken[0] > 0 && taken[1] > 0);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+    const char *name = getenv("PART"), *given = getenv("FUZZ_INPUT");
+    (void)argc;
+    (void)argv;
+    for (const Part *p = parts; name && p < parts + PARTS; p++)
+        part = strcmp(p->name, name) ? part : p;
+    input_name = given ? given : input_name;
+    MUST(part);
     nowhere(); // opened here, it stays open
+    return atexit(end_fuzzing);
+}
+
+// Mends the length of a model's header, so that the damage behind it is seen.
+void mend_length(uint8_t *bytes, size_t size) {
+    size_t end = 0;
+    for (size_t i = 8; i + 1 < size; i++)
+        if (bytes[i] == '}' && bytes[i + 1] == '}')
+            end = i + 2;
+    for (int i = 0; end && i < 8; i++)
+        bytes[i] = (uint8_t)((uint64_t)(end - 8) >> 8 * i);
+}
+
+size_t LLVMFuzzerMutate(uint8_t *bytes, size_t size, size_t most);
+
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most,
+                               unsigned seed) {
+    bool has_header = part->feed == feed_model || part->feed == feed_hub;
+    varied = true;
+    size = LLVMFuzzerMutate(bytes, size, most);
+    if (has_header && size > 8 && seed % 8)
+        mend_length(bytes, size);
+    return size;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     write_file(input_name, bytes, size);
-    input = (Fed){bytes, size, 0};
+    input = (Fed){(const char *)bytes, size, 0};
     sandbox_begin();
     memory_limit = memory_now + 100 * size + (2 << 20);
     if (setjmp(where_exit_returns) == 0)
@@ -491,166 +526,6 @@ bool feed(const Part *part, const char *bytes, size_t size) {
     int status = sandbox_end();
     if (status)
         check_message(status, part->misused);
-    return status == 0;
-}
-
-// ## Variations
-
-// What stands in such files, and what may hurt whoever reads them.
-const char *const words[] = {
-    "\t", "\n", "\r\n", "\xef\xbb\xbf", "\xc2\xa0", "\xe2\x80\xaf", "\xff",
-    "\xc3", "\xf0\x9f\x98\x80", "\xed\xa0\x80", "<end>", "\"", "\\", "\\n",
-    "\\u0041", "{", "}", "[", "]", ":", ",", "{}", "[]", "null", "-1", "0", "1",
-    "4294967296", "9223372036854775808", "18446744073709551615", "1e999", "nan",
-    "inf", "0x10", "--", "-", "=", "train", "info", "--steps", "--resume",
-    "--heads", "--d-model", "--help", "\"__metadata__\"", "\"F32\"",
-    "\"shape\"", "\"data_offsets\"", "\"step\":\"1\"", "adam.m.", "%s%n",
-    "a\\tb", " \\ta\\n", "\\t", "bpe", "word", "--merges", "\"merges\":\"0\"",
-    "\"a.bias\"", "\\ud83d",
-    "model.", "[MASK]", "\"gpt2\"", "\n=== ", "'s", "newest.", "\x1b[2J",
-    "\xc2\x9b", "a", " ",
-};
-enum { WORDS_KNOWN = sizeof words / sizeof *words, LONGEST = 1 << 15 };
-
-int below(int n) {
-    return (int)(uniform(&fuzz_state) * n);
-}
-
-// Puts `count` bytes in the place of `gone` bytes at `place`; returns the size.
-size_t replace(char *bytes, size_t size, size_t place, size_t gone,
-               const char *by, size_t count) {
-    char copied[256];
-    if (size - gone + count > LONGEST || count > sizeof copied)
-        return size;
-    memcpy(copied, by, count); // it may be a part of the bytes
-    memmove(bytes + place + count, bytes + place + gone, size - place - gone);
-    memcpy(bytes + place, copied, count);
-    return size - gone + count;
-}
-
-// Changes one thing; returns the new size.
-size_t change(char *bytes, size_t size) {
-    size_t place = (size_t)below((int)size + 1), left = size - place;
-    size_t some = left ? (size_t)below((int)fmin((double)left, 200)) : 0;
-    const char *word = words[below(WORDS_KNOWN)];
-    char byte = (char)below(256);
-    switch (left ? below(7) : 5) {
-    case 0:
-        bytes[place] ^= (char)(1 << below(8));
-        return size;
-    case 1:
-        return replace(bytes, size, place, 1, &byte, 1);
-    case 2:
-        return replace(bytes, size, place, some, "", 0);
-    case 3:
-        return replace(bytes, size, place, 0, bytes + place, some);
-    case 4:
-        return replace(bytes, size, place, some, word, strlen(word));
-    case 5:
-        return replace(bytes, size, place, 0, word, strlen(word));
-    default:
-        return below(20) ? size : place; // cut off
-    }
-}
-
-// Mends the length of a model's header, so that the damage behind it is seen.
-void mend_length(char *bytes, size_t size) {
-    size_t end = 0;
-    for (size_t i = 8; i + 1 < size; i++)
-        if (bytes[i] == '}' && (bytes[i + 1] == '}'))
-            end = i + 2;
-    for (int i = 0; end && i < 8; i++)
-        bytes[i] = (char)((uint64_t)(end - 8) >> 8 * i);
-}
-
-// Whether such a file begins with the length of a header.
-bool has_header(const Part *part) {
-    return !strcmp(part->name, "model") || !strcmp(part->name, "hub");
-}
-
-size_t vary(const Part *part, char *bytes, size_t size) {
-    for (int n = 1 + below(4); n > 0; n--)
-        size = change(bytes, size);
-    if (has_header(part) && size > 8 && below(8))
-        mend_length(bytes, size);
-    return size;
-}
-
-#ifdef PART
-
-#define TEXT_OF(name) #name
-#define NAME_OF(name) TEXT_OF(name)
-
-const Part *part_of_name(void) {
-    const Part *p = parts;
-    while (strcmp(p->name, NAME_OF(PART)))
-        p++;
-    return p;
-}
-
-size_t LLVMFuzzerMutate(uint8_t *bytes, size_t size, size_t most);
-
-size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most,
-                               unsigned seed) {
-    fuzz_state = seed;
-    size = LLVMFuzzerMutate(bytes, size, most);
-    if (has_header(part_of_name()) && size > 8 && below(8))
-        mend_length((char *)bytes, size);
-    return size;
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
-    if (!messages)
-        name_input("." NAME_OF(PART));
-    feed(part_of_name(), (const char *)bytes, size);
+    taken[varied] += status == 0;
     return 0;
 }
-
-#else
-
-bool is_of(const Part *part, const char *path) {
-    const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-    size_t length = strlen(part->name);
-    return !strncmp(name, part->name, length) && name[length] == '-';
-}
-
-// Feeds a part with all its files, then with variations of them: some of both
-// must be taken.
-void try_part(const Part *part, int variations, char **path, int paths) {
-    enum { FILES = 200 };
-    char *file[FILES], varied[LONGEST + 1];
-    size_t size[FILES];
-    int files = 0, taken = 0, whole = 0;
-    for (int i = 0; i < paths && files < FILES; i++)
-        if (is_of(part, path[i])) {
-            file[files] = read_file(path[i], &size[files]);
-            MUST(size[files] <= LONGEST);
-            whole += feed(part, file[files], size[files]);
-            files++;
-        }
-    for (int i = 0; files && i < variations; i++) {
-        int which = below(files);
-        memcpy(varied, file[which], size[which]);
-        taken += feed(part, varied, vary(part, varied, size[which]));
-    }
-    CLAIM(whole > 0 && taken > 0, "%s: %d files, %d of them taken; %d "
-          "variations, %d of them taken and the others refused with a reason",
-          part->name, files, whole, variations, taken);
-    while (files > 0)
-        free(file[--files]);
-}
-
-int main(int argc, char **argv) {
-    int variations = argc > 2 ? atoi(argv[1]) : 0;
-    if (variations < 1) {
-        printf("fuzz: VARIATIONS FILE...\n");
-        return 2;
-    }
-    name_input("");
-    for (const Part *p = parts; p < parts + PARTS; p++)
-        try_part(p, variations, argv + 2, argc - 2);
-    remove(input_name);
-    return claims_end();
-}
-
-#endif
