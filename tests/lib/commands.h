@@ -344,16 +344,16 @@ void wrong(const char *what, const char *message, const char *command) {
                        message, of), outcome());
 }
 
-// Many claims of one kind.
+// Many claims of one kind, each called as its command.
 typedef struct {
-    const char *what, *pattern, *command;
+    const char *pattern, *command;
 } Row;
 
 #define EACH(check, ...)                                                     \
     do {                                                                     \
         const Row rows[] = {__VA_ARGS__};                                    \
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)              \
-            check(rows[i].what, rows[i].pattern, rows[i].command);           \
+            check(rows[i].command, rows[i].pattern, rows[i].command);        \
     } while (0)
 
 // ## Logs
