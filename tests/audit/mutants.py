@@ -6,11 +6,11 @@ expects a test to fail each time.
     python3 tests/audit/mutants.py --sample 500       some, others every day
     python3 tests/audit/mutants.py --function adam_step
 
-A mutant is the file with one change in one of the functions listed below. It is
-compiled in double, with fresh memory full of NaN, and run against the test of its own
-chapter, then of later ones, each with a time limit. It is killed when a claim fails, the
+A mutant is the file with one change in one of the functions listed below. tcc, quick as it
+is, compiles it in double, with fresh memory full of NaN; the test of its own chapter runs,
+then those of later ones, each with a time limit. It is killed when a claim fails, the
 program crashes or does not end. What survives is run under Valgrind. What does not compile
-is not counted. tcc compiles in a thirtieth of the time, and is used if it is there.
+is not counted.
 
 A change that changes nothing cannot be killed. Patterns of those stand in mutants.txt with
 the reason why. They are tried, too: one that is killed has a wrong reason, a pattern of
@@ -78,16 +78,14 @@ FUNCTIONS = {
 OWN = {f: test for test, names in FUNCTIONS.items() for f in names.split()}
 
 # Names that are taken for one another: each becomes the next of its list.
-SIBLINGS = """query key value output, q k v, dq dk dv, inner outer, gain bias, H K, weights
-    dropped, rows cols, i j, b h, B T S, x y, dx dy, m v, dout dh, source target,
-    source_length target_length, input expected, memory hidden, source_embedding
-    target_embedding, source_positions target_positions, self_attention cross_attention,
-    self cross, dmemory dhidden, encoder decoder, self_key cross_key, self_value
-    cross_value, self_mask cross_mask, mean scale, source_mask target_mask, dsource dtarget,
-    dn_mean dnn_mean, beta1 beta2, rest1 rest2, step root, factor rate, loss cross_entropy,
-    length room, tokens correct, first last, true false, PAD START END UNKNOWN, RELU GELU,
-    INIT_XAVIER INIT_ZEROS INIT_ONES, POST_NORM PRE_NORM, SINUSOIDAL LEARNED, NOAM
-    CONSTANT"""
+SIBLINGS = """query key value output, q k v, inner outer, gain bias, H K, weights dropped,
+    rows cols, i j, b h, B T S, x y, dx dy, m v, dout dh, source target, source_length
+    target_length, input expected, memory hidden, source_embedding target_embedding,
+    source_positions target_positions, self_attention cross_attention, self cross, dmemory
+    dhidden, encoder decoder, mean scale, dsource dtarget, dn_mean dnn_mean, beta1 beta2,
+    rest1 rest2, step root, factor rate, loss cross_entropy, length room, tokens correct,
+    first last, true false, PAD START END UNKNOWN, RELU GELU, INIT_XAVIER INIT_ZEROS
+    INIT_ONES, POST_NORM PRE_NORM, SINUSOIDAL LEARNED, NOAM CONSTANT"""
 NEXT = {name: names[(i + 1) % len(names)]
         for names in map(str.split, SIBLINGS.split(",")) for i, name in enumerate(names)}
 OTHER = {"?": ["&& 0 ?", "|| 1 ?"], **{token: others for token, *others in map(
@@ -107,10 +105,6 @@ TOKEN = re.compile(r"""
 
 # The statement before and after; the place in the file and what comes there.
 Mutant = collections.namedtuple("Mutant", "function line before after first end new")
-
-def plain(text):
-    """Without comments and line breaks."""
-    return " ".join(re.sub(r"//[^\n]*", "", text).split())
 
 
 class Statement:
@@ -150,8 +144,10 @@ class Statement:
         elif text[0] != "for" and not declares:
             yield 0, n, ";"
         for i, t in enumerate(text):
-            if t[0].isdigit():
-                yield from self.number(i, declares and "=" not in text[:i])
+            if t.isdigit():
+                yield from ((i, i + 1, str(int(t) + by)) for by in (1, -1) if int(t) + by >= 0)
+            elif t[0].isdigit() and not (declares and "=" not in text[:i]):
+                yield i, i + 1, f"(1.5 * {t})"
             elif not declares or "=" in text[:i + 1]:
                 yield from self.changed(i, t, declares)
 
@@ -171,20 +167,13 @@ class Statement:
                 declares and text[i - 2] == "*"):  # no pointer has a sign
             yield from self.values(*self.pieces(i + 1, len(text) - 1)[0])
         if t == "[" and operand:
-            yield from ((i + 1, self.partner[i], f"({self.part(i + 1, self.partner[i])}) {by} 1")
-                        for by in "+-")
+            index = self.part(i + 1, self.partner[i])
+            yield from ((i + 1, self.partner[i], f"({index}) {by} 1") for by in "+-")
         if t in NEXT:
             yield i, i + 1, NEXT[t]
         if t == "{" or t == "(" and re.match(r"(?!(if|for|while|return|sizeof|REAL)$)\w",
                                              text[i - 1]):
             yield from self.arguments(text[i - 1], i)
-
-    def number(self, i, is_size):
-        t = self.text[i]
-        if t.isdigit():
-            yield from ((i, i + 1, str(int(t) + by)) for by in (1, -1) if int(t) + by >= 0)
-        elif not is_size:
-            yield i, i + 1, f"(1.5 * {t})"
 
     def values(self, first, end):
         """Of what is assigned or returned, the sign and a factor."""
@@ -231,17 +220,21 @@ def statements(function):
             spans = []
 
 
+def plain(*parts):
+    """Without comments and line breaks."""
+    return " ".join(re.sub(r"//[^\n]*", "", "".join(parts)).split())
+
+
 def mutants_of(function):
     seen = collections.Counter()
     for s in statements(function):
-        start, stop, done = s.spans[0][0], s.spans[-1][1], set()
-        for first, last, new in s.changes():
-            a, b = s.spans[first][0], s.spans[last - 1][1]
-            if (a, b, new) in done or new == SOURCE[a:b]:
+        start, stop = s.spans[0][0], s.spans[-1][1]
+        before = plain(SOURCE[start:stop])
+        for a, b, new in dict.fromkeys((s.spans[first][0], s.spans[last - 1][1], new)
+                                       for first, last, new in s.changes()):
+            if new == SOURCE[a:b]:
                 continue
-            done.add((a, b, new))
-            before = plain(SOURCE[start:stop])
-            after = plain(SOURCE[start:a] + new + SOURCE[b:stop])
+            after = plain(SOURCE[start:a], new, SOURCE[b:stop])
             seen[before, after] += 1
             if seen[before, after] > 1:  # the same statement once more
                 after += f" // {seen[before, after]}"
@@ -262,7 +255,6 @@ def reasons(m):
 BUILD = ROOT / "build" / "mutants"
 VALGRIND = "valgrind -q --leak-check=full --exit-on-first-error=yes --error-exitcode=9"
 STRICT = [*os.environ.get("CC", "cc").split(), "-O0", "-pedantic-errors"]
-QUICK = ["tcc"] if shutil.which("tcc") else STRICT
 TESTS = listed("mutants")
 SECONDS = {}  # of processor time that each test takes without a mistake
 
@@ -278,7 +270,7 @@ def call(folder, seconds, *command):
         return False
 
 
-def compiles(folder, test, kind, compiler):
+def compiles(folder, test, kind="POISON", compiler=("tcc",)):
     return call(folder, 100, *compiler, "-std=c11", "-DTRANSFORMER_" + kind,
                 "-DTRANSFORMER_DOUBLE", source_of(test), "-o", "mutant", "-lm")
 
@@ -300,7 +292,7 @@ def measure():
     with workshop(SOURCE) as folder:
         for test in {*FUNCTIONS, *TESTS}:
             begin = os.times().children_user
-            if not compiles(folder, test, "POISON", QUICK) or not call(folder, 99, "./mutant"):
+            if not compiles(folder, test) or not call(folder, 99, "./mutant"):
                 sys.exit(f"mutants.py: {test} fails without any change")
             SECONDS[test] = os.times().children_user - begin
     TESTS.sort(key=SECONDS.get)
@@ -311,7 +303,7 @@ def verdict(m, excused):
     own = OWN[m.function]
     with workshop(SOURCE[:m.first] + m.new + SOURCE[m.end:]) as folder:
         for test in [own] + [t for t in TESTS if t > own]:
-            if not compiles(folder, test, "POISON", QUICK):
+            if not compiles(folder, test):
                 return None
             if not call(folder, int(2 + 5 * SECONDS[test]), "./mutant"):
                 return f"is not equivalent: {test}" if excused else "killed"
@@ -324,26 +316,11 @@ def verdict(m, excused):
         return "survives" if call(folder, 300, *VALGRIND.split(), "./mutant") else "killed"
 
 
-def the_gate_can_fail():
-    """Two planted mutants are reported: one that changes nothing, and one that
-    is said to change nothing and loses a part of a gradient."""
-    lost = next(m for m in mutants_of("norm_backward") if m.new == ";")
-    claim(verdict(lost._replace(end=lost.first, new=""), False) == "survives",
-          "a mutant that survives is reported")
-    claim(verdict(lost, True) not in ("equivalent", "killed"),
-          "a mutant with a false reason is reported")
-
-
-def try_all(chosen):
-    with concurrent.futures.ThreadPoolExecutor(
-            int(os.environ.get("JOBS", os.cpu_count()))) as pool:
-        verdicts = pool.map(lambda m: verdict(m, bool(reasons(m))), chosen)
-        for m, found in zip(chosen, verdicts):
-            if found in ("killed", "equivalent"):
-                counts[True] += 1
-            elif found:
-                claim(False, f"transformer.c:{m.line} {m.function}: "
-                      f"{m.before}  ->  {m.after}  {found}")
+def report(m, found):
+    if found in ("killed", "equivalent"):
+        counts[True] += 1
+    elif found:
+        claim(False, f"transformer.c:{m.line} {m.function}: {m.before}  ->  {m.after}  {found}")
 
 
 def main():
@@ -354,8 +331,8 @@ def main():
     parser.add_argument("--function", choices=OWN, action="append",
                         help="only in this one (and this one …)")
     options = parser.parse_args()
-    if not shutil.which("valgrind"):
-        sys.exit("mutants.py: Valgrind is not installed")
+    if not shutil.which("valgrind") or not shutil.which("tcc"):
+        sys.exit("mutants.py: Valgrind or tcc is not installed")
     every = [m for function in OWN for m in mutants_of(function)]
     unused = set(RULES).difference(*map(reasons, every))
     chosen = [m for m in every if m.function in (options.function or OWN)]
@@ -366,8 +343,16 @@ def main():
     shutil.rmtree(BUILD, ignore_errors=True)
     BUILD.mkdir(parents=True)
     measure()
-    the_gate_can_fail()
-    try_all(chosen)
+    # Planted: one that changes nothing, and one that is said to and loses a part of a gradient.
+    lost = next(m for m in mutants_of("norm_backward") if m.new == ";")
+    claim(verdict(lost._replace(end=lost.first, new=""), False) == "survives",
+          "a mutant that survives is reported")
+    claim(verdict(lost, True) not in ("equivalent", "killed"),
+          "a mutant with a false reason is reported")
+    with concurrent.futures.ThreadPoolExecutor(
+            int(os.environ.get("JOBS", os.cpu_count()))) as pool:
+        for m, found in zip(chosen, pool.map(lambda m: verdict(m, bool(reasons(m))), chosen)):
+            report(m, found)
     none(sorted(unused), "each row of mutants.txt is a function, the pattern of a mutant, a "
          "reason, with tabs between them")
     end()
