@@ -51,7 +51,7 @@ long requested[THINGS];
 bool disk_is_full, disk_is_gone, dead, has_come;
 const char *request_gone; // what was asked of the disk when it went wrong
 
-enum { NODES = 200, FILES = 64 };
+enum { NODES = 40, FILES = 16 };
 
 typedef struct {
     char name[32]; // "" if it is removed

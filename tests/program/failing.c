@@ -1,7 +1,6 @@
 // A machine that fails: each request for memory and each access to the disk in
 // turn, a disk that is full or gone from then on, reads cut short, signals and
-// power cuts at every one of them, and at random moments. machine.h says how it
-// is done.
+// power cuts at every one of them. machine.h says how it is done.
 //
 // What must hold: a run ends as it should, or says in one line what went wrong
 // and ends with status 1; and the same command with --resume, when the machine
@@ -124,19 +123,6 @@ void try_training(Fault f) {
     heal();
 }
 
-// At moments that are as random as the seed is fixed.
-void random_moments(const char *kind) {
-    uint64_t state = 42;
-    char what[100];
-    for (int i = 0; i < 25; i++) {
-        double place = uniform(&state) * (double)places[ROOTS];
-        try_training((Fault){ROOTS, 1 + (long)place, kind});
-    }
-    snprintf(what, sizeof what, "%s at 25 of %%ld moments: the model loads and "
-             "goes on, same bytes", kind);
-    hold(what, places[ROOTS]);
-}
-
 void test_training(void) {
     static const struct {
         int thing;
@@ -155,6 +141,7 @@ void test_training(void) {
         {MEMORY, "int", "Ctrl-C at each of %ld requests for memory: resumed it "
          "loses nothing"},
         {DISK, "int", "Ctrl-C at each of %ld accesses to the disk: the same"},
+        {ROOTS, "term", "a request to end at each of %ld square roots: the same"},
         {MEMORY, "kill", "killed at each of %ld requests for memory: resumed "
          "it loses nothing"},
         {DISK, "kill", "killed at each of %ld accesses to the disk: the same"},
@@ -166,9 +153,6 @@ void test_training(void) {
             try_training((Fault){faults[i].thing, n, faults[i].kind});
         hold(faults[i].what, places[faults[i].thing]);
     }
-    random_moments("int");
-    random_moments("term");
-    random_moments("kill");
     int lost = 0;
     for (long n = 1; n <= places[DISK]; n++) {
         begin();
