@@ -47,7 +47,12 @@ fuzzed()
         || return
     for part in model pairs text options hub pieces folder; do
         mkdir -p "build/found-$part"
-        cp tests/corpus/"$part"-* "build/found-$part"
+        if [ -f "tests/corpus/$part" ]; then
+            csplit -sz --suppress-matched -f "build/found-$part/" "tests/corpus/$part" \
+                /^=====$/ '{*}' || return
+        else
+            cp tests/corpus/"$part"-* "build/found-$part"
+        fi
         PART=$part FUZZ_INPUT=/dev/shm/fuzz.$$ $fixed build/fuzz $1 -artifact_prefix="$ci/" \
             -dict=tests/corpus/words.dict "build/found-$part" || return
     done

@@ -18,7 +18,8 @@
 //         -o build/fuzz
 //     PART=model build/fuzz -dict=tests/corpus/words.dict FOLDER
 //
-// (.ci/parts.sh does so, with the files of tests/corpus.)
+// (.ci/parts.sh does so, with the files of tests/corpus, of which some hold many
+// inputs, with lines ===== between them.)
 //
 // All memory is counted: more than a small multiple of the input ends the test.
 // What was fed last is in the file that FUZZ_INPUT names, or else in
