@@ -281,6 +281,8 @@ void test_loop(void) {
 void test_course(void) {
     enum { COUNT = 20, SIZE = 8, EACH = 3 };
     Pairs data = made_up_pairs(COUNT);
+    for (int i = 0; i < COUNT; i++)
+        data.source[i].length--; // now the target is the longer side
     Recipe r = {.batch = SIZE, .seed = 5};
     int order[COUNT], own[COUNT] = {0};
     Course course = {&data, own, -1};
