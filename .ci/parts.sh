@@ -40,19 +40,13 @@ END
         && ! $fixed build/planted 2> build/planted.log && grep "$message" build/planted.log
 }
 
-# fuzzed FLAGS: libFuzzer finds no input that a part of tests/program/fuzz.c treats wrongly
-fuzzed()
+fuzzed() # FLAGS: libFuzzer finds no input that a part of tests/program/fuzz.c treats wrongly
 {
-    $SANITIZE -fsanitize=fuzzer -DTRANSFORMER_MALLOC tests/program/fuzz.c -lm -o build/fuzz \
-        || return
+    $SANITIZE -fsanitize=fuzzer -DTRANSFORMER_MALLOC tests/program/fuzz.c -lm -o build/fuzz
     for part in model pairs text options hub pieces folder; do
         mkdir -p "build/found-$part"
-        if [ -f "tests/corpus/$part" ]; then
-            csplit -sz --suppress-matched -f "build/found-$part/" "tests/corpus/$part" \
-                /^=====$/ '{*}' || return
-        else
-            cp tests/corpus/"$part"-* "build/found-$part"
-        fi
+        find tests/corpus -name "$part*" -printf '%f\n' | xargs -I{} csplit -sz --suppress-matched \
+            -f "build/found-$part/{}" "tests/corpus/{}" /^=====$/ '{*}' # some hold many inputs
         PART=$part FUZZ_INPUT=/dev/shm/fuzz.$$ $fixed build/fuzz $1 -artifact_prefix="$ci/" \
             -dict=tests/corpus/words.dict "build/found-$part" || return
     done
