@@ -428,23 +428,6 @@ void accepts(char *header, const char *data, const char *what) {
     free(header);
 }
 
-// Puts the metadata in the opposite order. (Here each "," between two of them is
-// followed by a small letter, and no word looks like that.)
-char *turned_metadata(char *to) {
-    const char *begin = strstr(whole.header, "\"format\"");
-    const char *end = strstr(begin, "\"},\"source_embedding") + 1;
-    to += sprintf(to, "{\"__metadata__\":{");
-    for (const char *next = end; next > begin; end = next - 1) {
-        for (next--; next > begin && (memcmp(next - 2, "\",\"", 3)
-                                      || !strchr("abcdefghijklmnopqrstuvwxyz",
-                                                 next[1])); next--)
-            continue;
-        to += sprintf(to, "%.*s%s", (int)(end - next), next,
-                      next > begin ? "," : "}");
-    }
-    return to;
-}
-
 // Where the entry of a tensor in the sample has its place.
 char *place_of(const char *header, const char *name) {
     char key[100];
@@ -452,37 +435,28 @@ char *place_of(const char *header, const char *name) {
     return strstr(strstr(header, key), "_offsets\":[") + 11;
 }
 
-int by_name(const void *a, const void *b) {
-    const Tensor *x = a, *y = b;
-    return strcmp(x->name.text, y->name.text);
-}
-
-// Writes the sample as Python's library does: tensors in the order of their
-// names, metadata in any, blanks behind.
+// Tensors and their numbers in the opposite order, the format behind all other
+// metadata, blanks at the end.
 void test_other_order(void) {
+    static const char format[] = "\"format\":\"" FORMAT "\"";
     const TensorList *l = &sample.trainer.model->list;
-    size_t room_for = 2 * strlen(whole.header), begin = 0;
-    char *header = allocate(room_for, 1), *next = turned_metadata(header);
+    char *header = allocate(2 * strlen(whole.header), 1), entry[160];
     char *data = allocate(whole.size, 1);
-    Tensor *sorted = allocate((size_t)l->tensors, sizeof *sorted);
-    memcpy(sorted, l->tensor, (size_t)l->tensors * sizeof *sorted);
-    qsort(sorted, (size_t)l->tensors, sizeof *sorted, by_name);
-    for (int i = 0; i < l->tensors; i++) {
-        const char *name = sorted[i].name.text;
-        char rows[16] = "";
-        size_t bytes = 4 * (size_t)sorted[i].rows * (size_t)sorted[i].cols;
-        if (strstr(name, ".weight"))
-            sprintf(rows, "%d,", sorted[i].rows);
+    const char *rest = strstr(whole.header, format) + sizeof format;
+    const char *end = strstr(rest, "\"},\"source_embedding") + 1;
+    size_t begin = 0;
+    char *next = header + sprintf(header, "{\"__metadata__\":{%.*s,%s}",
+                                  (int)(end - rest), rest, format);
+    for (int i = l->tensors - 1; i >= 0; i--) {
+        const Tensor *t = &l->tensor[i];
+        const char *name = t->name.text;
         memcpy(data + begin, whole.numbers
-               + strtol(place_of(whole.header, name), NULL, 10), bytes);
-        next += sprintf(next, ",\"%s\":{\"dtype\":\"F32\",\"shape\":[%s%d],"
-                        "\"data_offsets\":[%zu,%zu]}", name, rows,
-                        sorted[i].cols, begin, begin + bytes);
-        begin += bytes;
+               + strtol(place_of(whole.header, name), NULL, 10), bytes_of(t));
+        next += sprintf(next, ",\"%s\":%s", name, entry_of(entry, t, begin));
+        begin += bytes_of(t);
     }
     strcpy(next, "}   ");
     accepts(header, data, "tensors and metadata may come in any order");
-    free(sorted);
     free(data);
 }
 

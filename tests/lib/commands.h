@@ -408,19 +408,6 @@ char *header(const char *path) {
     return text;
 }
 
-// Writes a model with this header and the numbers of another one.
-void with_header(const char *to, const char *text, const char *from) {
-    size_t size, length = strlen(text), old = 8 + strlen(header(from));
-    char *bytes = contents(from, &size), *new = memory(8 + length + size - old);
-    for (int i = 0; i < 8; i++)
-        new[i] = (char)(length >> 8 * i);
-    memcpy(new + 8, text, length);
-    memcpy(new + 8 + length, bytes + old, size - old);
-    write_file(to, new, 8 + length + size - old);
-    free(bytes);
-    free(new);
-}
-
 // The same model, whose first parameters are finite, and so large that no loss
 // comes of them.
 void make_huge(const char *from, const char *to) {
