@@ -5,22 +5,12 @@
 #     sh tests/run.sh double/06-residual    this one; several may be named
 #     sh tests/run.sh memory                a whole group
 #
-#   double/NAME   a program of tests/list, in double precision, with fresh
-#                 memory filled with NaN; complex where slopes are taken
-#   float/NAME    the same as users build it, with CFLAGS
-#   outside/NAME  the command line of ./transformer, or of TRANSFORMER
-#   machine/NAME  commands one after another, and on a machine that fails; FLAGS
-#                 may ask for sanitizers
-#   memory/NAME   with one malloc a request, under Valgrind
-#   commands      every command of the program, watched in the same way
-#   chapters      every beginning of the file compiles
-#   planted       what is added to the model is checked, too
-#   tiny          notebook/programs/tiny.c computes the same bits
-#   learning      models learn, and translate what they have never seen
-#   bits          the program trains the bits of strict C, on one thread and on two
+# double/, float/, outside/, machine/ and memory/ are ways in which tests/list says that a
+# program is run; commands watches every command of the program as memory does; the others
+# are its scripts. CFLAGS are those of float, FLAGS of machine, TRANSFORMER is the program.
 #
-# WATCHED says how to compile what is watched, WATCHER what runs it: without
-# them Valgrind does, with them a sanitizer. THREADS is 1 if it is not set. The last line is "N passed, N
+# WATCHED says how to compile what is watched, WATCHER what runs it: without them Valgrind
+# does, with them a sanitizer. THREADS is 1 if it is not set. The last line is "N passed, N
 # failed". With CI=true a check that cannot be made counts as failed.
 #
 # Lists of flags are kept in variables that the shell is meant to split:
