@@ -33,72 +33,18 @@
 //
 //     "Das Großraumbüro!"   ->   das gr ##o ##ß ##ra ##um ##bu ##ro !
 //
-// This is what BERT's own program does, with two exceptions. Capital Σ becomes
-// σ also at the end of a word, where Greek has ς, as in most programs today.
-// And special tokens in the text, such as [MASK], are tokens.
+// This is what the hub's own programs do, letter by letter: capital Σ becomes σ
+// also at the end of a word, where Greek has ς. A model's files may say that
+// capitals or accents stay, or that Chinese characters do not stand apart.
 //
 // How to check it: another program gives the same tokens.
 
 typedef struct {
-    char *lines; // which owns the texts
-    Entries tokens;
-    bool cased;  // capitals and accents stay
-    int longest; // bytes of the longest token
+    Tokens tokens;
+    bool lower, strip, chinese; // small letters; no accents; blanks around those
+    int longest_word;           // characters; a longer word is unknown
+    int longest;                // bytes of the longest token
 } WordPieces;
-
-enum { UNK, CLS, SEP, MASK, BERT_PAD, BERT_SPECIALS };
-const char *const bert_special[BERT_SPECIALS] = {
-    "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[PAD]"};
-
-// ## Reading
-
-// vocab.txt: a token a line, whose number is that of the line, from 0. A model
-// has `size` of them.
-void read_vocab_lines(WordPieces *w, const char *path, int size) {
-    int n = 0;
-    w->tokens = entries_new(size, (size_t)size);
-    for (char *line = w->lines, *next; *line; line = next, n++) {
-        next = end_line(line);
-        if (n == size)
-            fail("%s: more than the %d tokens of the model", path, size);
-        add_entry(&w->tokens, line, n);
-        w->longest = max_int(w->longest, (int)strlen(line));
-    }
-    sort_entries(&w->tokens, path);
-    for (int k = 0; k < BERT_SPECIALS; k++)
-        if (find_entry(&w->tokens, bert_special[k]) < 0)
-            fail("%s: the token %s is missing", path, bert_special[k]);
-}
-
-// The tokenizer of a model with `size` tokens. tokenizer_config.json may say
-// that capitals matter.
-WordPieces read_word_pieces(const char *folder, int size) {
-    char *path = path_in(folder, "vocab.txt");
-    char *config = path_in(folder, "tokenizer_config.json");
-    FILE *file = fopen(config, "rb");
-    WordPieces w = {.lines = read_text_file(path)};
-    read_vocab_lines(&w, path, size);
-    if (file) {
-        fclose(file);
-        JsonFile f = read_json(folder, "tokenizer_config.json");
-        w.cased = !flag_setting(&f, "do_lower_case", true);
-        switch_setting(&f, "strip_accents", !w.cased);
-        switch_setting(&f, "tokenize_chinese_chars", true);
-        json_free(&f);
-    }
-    free(path);
-    free(config);
-    return w;
-}
-
-void word_pieces_free(WordPieces *w) {
-    entries_free(&w->tokens);
-    free(w->lines);
-}
-
-int special_id(const WordPieces *w, int which) {
-    return find_entry(&w->tokens, bert_special[which]);
-}
 
 // ## Small letters without accents
 
@@ -119,6 +65,8 @@ int row_up_to(const int *table, int rows, int width, int c) {
 #define ROW_UP_TO(table, c)                                      \
     row_up_to(table[0], (int)(sizeof table / sizeof *table),     \
               (int)(sizeof *table / sizeof **table), c)
+
+enum { CAPITAL_I_DOT = 0x130, DOT_ABOVE = 0x307 };
 
 int small_letter(int c) {
     int k = ROW_UP_TO(capitals, c);
@@ -166,21 +114,6 @@ void order_marks(int *c, int n) {
         }
 }
 
-// n characters, in small letters, decomposed and without marks, in a new block
-// that the caller frees; returns how many.
-int fold(int **folded, const int *c, int n) {
-    int *to = allocate(LONGEST_DECOMPOSITION * (size_t)n + 1, sizeof *to);
-    int count = 0, kept = 0;
-    for (int i = 0; i < n; i++)
-        count += decompose(to + count, small_letter(c[i]));
-    order_marks(to, count);
-    for (int i = 0; i < count; i++)
-        if (!IN(marks, to[i]))
-            to[kept++] = to[i];
-    *folded = to;
-    return kept;
-}
-
 // ## Words
 
 bool is_chinese(int c) {
@@ -196,27 +129,40 @@ bool is_punctuation(int c) {
     return sign || IN(punctuation, c);
 }
 
-// The characters of `length` bytes of valid text, cleaned, with blanks around
-// Chinese ones; at most three for each byte. Returns how many.
-int clean(int *to, const char *text, int length) {
-    int n = 0;
-    for (const char *s = text; s < text + length; s += utf8_length(s)) {
-        int c = utf8_number(s);
-        bool line_end = c == '\t' || c == '\n' || c == '\r';
-        if (c == 0xfffd || (IN(controls, c) && !line_end))
+// The normal form of valid text, in a new block that the caller frees: clean,
+// with blanks around Chinese characters, in small letters, without marks.
+char *normal_form(const WordPieces *w, const char *text) {
+    size_t most = LONGEST_DECOMPOSITION * strlen(text) + 1;
+    int *c = allocate(most, sizeof *c), n = 0;
+    char *form = allocate(2 * most + 2, 2), *to = form;
+    for (; *text; text += utf8_length(text)) {
+        int one = utf8_number(text), blanks = w->chinese && is_chinese(one);
+        bool tab = one == '\t' || one == '\n' || one == '\r';
+        bool space = tab || IN(spaces, one);
+        if (one == 0xfffd || (IN(controls, one) && !tab))
             continue;
-        if (is_chinese(c))
-            to[n++] = ' ';
-        to[n++] = IN(spaces, c) ? ' ' : c;
-        if (is_chinese(c))
-            to[n++] = ' ';
+        if (blanks)
+            c[n++] = ' ';
+        n += w->strip && !space ? decompose(c + n, one) : 1;
+        if (!w->strip || space)
+            c[n - 1] = space ? ' ' : one;
+        if (blanks)
+            c[n++] = ' ';
     }
-    return n;
+    if (w->strip)
+        order_marks(c, n);
+    for (int i = 0; i < n; i++) {
+        if (w->strip && IN(marks, c[i]))
+            continue;
+        to = write_utf8(to, w->lower ? small_letter(c[i]) : c[i]);
+        if (w->lower && c[i] == CAPITAL_I_DOT) // its small form has two
+            to = write_utf8(to, DOT_ABOVE);
+    }
+    free(c);
+    return form;
 }
 
 // ## Pieces
-
-enum { LONGEST_BERT_WORD = 200 }; // characters; what is longer is unknown
 
 // The longest piece at text[first], of a word that ends at `length`: its token
 // and where it ends; -1 if there is none. `piece` is scratch for `longest`
@@ -235,15 +181,13 @@ int longest_piece(const WordPieces *w, const char *text, int first, int *end,
     return -1;
 }
 
-// Appends the pieces of a word of n characters.
-void cut_word(Sentence *s, const WordPieces *w, const int *c, int n) {
-    char text[4 * LONGEST_BERT_WORD + 1] = {0}, *to = text;
-    int first = 0, before = s->length;
-    for (int i = 0; i < n && n <= LONGEST_BERT_WORD; i++)
-        to = write_utf8(to, c[i]);
-    int length = (int)(to - text);
+// Appends the pieces of a word of `length` bytes.
+void cut_word(Sentence *s, const WordPieces *w, const char *text, int length) {
+    int first = 0, before = s->length, characters = 0;
     char *piece = allocate((size_t)w->longest + 4, 1);
-    while (first < length) {
+    for (int i = 0; i < length; i += utf8_length(text + i))
+        characters++;
+    while (first < length && characters <= w->longest_word) {
         int end = length, id = longest_piece(w, text, first, &end, piece);
         if (id < 0)
             break;
@@ -251,80 +195,135 @@ void cut_word(Sentence *s, const WordPieces *w, const int *c, int n) {
         first = end;
     }
     free(piece);
-    if (n > LONGEST_BERT_WORD || first < length) {
+    if (first < length) {
         s->length = before;
-        s->id[s->length++] = special_id(w, UNK);
+        s->id[s->length++] = w->tokens.special[UNK];
     }
 }
 
-// Appends the tokens of n characters between two blanks.
-void cut_between_blanks(Sentence *s, const WordPieces *w, const int *c, int n) {
-    int *folded = NULL;
-    if (!w->cased) {
-        n = fold(&folded, c, n);
-        c = folded;
+// Appends the words of a text in its normal form: what stands between blanks,
+// and each punctuation mark by itself.
+void cut_form(Sentence *s, const void *of, const char *text) {
+    for (const char *c = text, *end; *c; c = end) {
+        end = c + utf8_length(c);
+        if (!is_punctuation(utf8_number(c)))
+            while (*c != ' ' && *end && *end != ' '
+                   && !is_punctuation(utf8_number(end)))
+                end += utf8_length(end);
+        if (*c != ' ')
+            cut_word(s, of, c, (int)(end - c));
     }
-    for (int i = 0, first = 0; i <= n; i++)
-        if (i == n || is_punctuation(c[i])) {
-            if (i > first)
-                cut_word(s, w, c + first, i - first);
-            if (i < n)
-                cut_word(s, w, c + i, 1);
-            first = i + 1;
-        }
-    free(folded);
 }
 
-// Appends the tokens of `length` bytes without special tokens.
-void cut_plain(Sentence *s, const WordPieces *w, const char *text, int length) {
-    int *c = allocate(3 * (size_t)length + 1, sizeof *c);
-    int n = clean(c, text, length);
-    for (int i = 0, first = 0; i <= n; i++)
-        if (i == n || c[i] == ' ') {
-            if (i > first)
-                cut_between_blanks(s, w, c + first, i - first);
-            first = i + 1;
-        }
-    free(c);
-}
-
-// Which special token begins here, or BERT_SPECIALS.
-int special_at(const char *text) {
-    int k = 0;
-    while (k < BERT_SPECIALS
-           && strncmp(text, bert_special[k], strlen(bert_special[k])))
-        k++;
-    return k;
+// Those of a text without words that are found before it has its normal form.
+void cut_text(Sentence *s, const void *of, const char *text) {
+    const WordPieces *w = of;
+    char *form = normal_form(w, text);
+    cut_around(s, &w->tokens, true, cut_form, w, form);
+    free(form);
 }
 
 // Any bytes without a zero -> [CLS], their tokens, [SEP]; the caller frees
 // them. A character becomes as many tokens as it is decomposed into, at most.
 Sentence cut_words(const WordPieces *w, const char *text) {
-    char *valid = repaired(text), *plain = valid;
+    char *valid = repaired(text);
     size_t most = LONGEST_DECOMPOSITION * strlen(valid) + 2;
     Sentence s = {allocate(most, sizeof(int)), 0};
-    s.id[s.length++] = special_id(w, CLS);
-    for (char *c = valid;; c++) {
-        int k = special_at(c);
-        if (*c && k == BERT_SPECIALS)
-            continue;
-        cut_plain(&s, w, plain, (int)(c - plain));
-        if (!*c)
-            break;
-        s.id[s.length++] = special_id(w, k);
-        plain = c + strlen(bert_special[k]);
-        c = plain - 1;
-    }
-    s.id[s.length++] = special_id(w, SEP);
+    s.id[s.length++] = w->tokens.special[CLS];
+    cut_around(&s, &w->tokens, false, cut_text, w, valid);
+    s.id[s.length++] = w->tokens.special[SEP];
     free(valid);
     return s;
+}
+
+// ## Reading
+
+// Whether a special token has this text.
+bool is_named(const Tokens *t, int special, const Json *text) {
+    return text && text->text && token_number(t, text->text) == t->special[special];
+}
+
+// What is put around a text must be [CLS] and [SEP]. Older files say so in one
+// way, later ones in another.
+void check_template(const Tokens *t) {
+    const Json *after = setting(&t->whole, "post_processor");
+    const Json *old = member(after, "cls"), *end = member(after, "sep");
+    const Json *list = member(after, "single"), *part[3] = {0};
+    for (const Json *v = child_of(list); v && list->count == 3; v = v->next)
+        part[v == list->child ? 0 : v->next ? 1 : 2] = v;
+    const Json *first = member(member(part[0], "SpecialToken"), "id");
+    const Json *last = member(member(part[2], "SpecialToken"), "id");
+    bool right = is_string(member(after, "type"), "BertProcessing")
+               ? is_named(t, CLS, child_of(old)) && is_named(t, SEP, child_of(end))
+               : is_named(t, CLS, first) && member(part[1], "Sequence")
+                 && is_named(t, SEP, last);
+    if (!right)
+        fail("%s: post_processor does not put %s before a text and %s after it",
+             t->path, special_key[CLS].usual[1], special_key[SEP].usual[1]);
+}
+
+// How a text gets its normal form, and what is a word. tokenizer.json says it
+// if it is there; switches of tokenizer_config.json hold all the same.
+void read_switches(WordPieces *w) {
+    const JsonFile *whole = &w->tokens.whole, *c = &w->tokens.config;
+    bool chain = whole->values;
+    JsonFile form = part_of(whole, "normalizer", chain ? "BertNormalizer" : NULL);
+    JsonFile words = part_of(whole, "pre_tokenizer",
+                             chain ? "BertPreTokenizer" : NULL);
+    JsonFile model = part_of(whole, "model", chain ? "WordPiece" : NULL);
+    const Json *unknown = setting(&model, "unk_token");
+    w->lower = flag_setting(c, "do_lower_case",
+                            flag_setting(&form, "lowercase", true));
+    w->strip = flag_setting(c, "strip_accents",
+                            flag_setting(&form, "strip_accents", w->lower));
+    w->chinese = flag_setting(c, "tokenize_chinese_chars",
+                              flag_setting(&form, "handle_chinese_chars", true));
+    w->longest_word = size_setting(&model, "max_input_chars_per_word", 1000000,
+                                   100);
+    switch_setting(&form, "clean_text", true);
+    switch_setting(c, "do_basic_tokenize", true);
+    text_setting(&model, "continuing_subword_prefix", "##");
+    if (child_of(setting(c, "never_split")))
+        fail("%s: never_split is not known to this program", c->path);
+    if (unknown && !is_named(&w->tokens, UNK, unknown))
+        fail("%s: unk_token is not that of the other files", model.path);
+    free(form.path);
+    free(words.path);
+    free(model.path);
+}
+
+// The tokenizer of a model with `size` rows.
+WordPieces read_word_pieces(const char *folder, int size) {
+    WordPieces w = {.tokens = read_tokens(folder, size, true)};
+    const Tokens *t = &w.tokens;
+    const int needed[] = {UNK, CLS, SEP};
+    for (int k = 0; k < 3; k++)
+        if (t->special[needed[k]] < 0)
+            fail("%s: the token %s is missing", t->path,
+                 special_key[needed[k]].usual[1]);
+    read_switches(&w);
+    if (t->whole.values)
+        check_template(t);
+    for (int i = 0; i < t->count; i++)
+        w.longest = max_int(w.longest, (int)strlen(t->entry[i].text));
+    for (Added *a = t->added; a < t->added + t->adds; a++)
+        if (a->normalized)
+            a->found = normal_form(&w, a->text);
+    return w;
+}
+
+void word_pieces_free(WordPieces *w) {
+    for (Added *a = w->tokens.added; a < w->tokens.added + w->tokens.adds; a++)
+        if (a->normalized)
+            free((char *)a->found);
+    tokens_free(&w->tokens);
 }
 
 // ## The model
 
 const char *const bert_ignored[] = {
     "position_ids", "pooler.", "cls.seq_relationship.",
-    "cls.predictions.decoder.", NULL};
+    "cls.predictions.decoder.", "classifier.", "qa_outputs.", NULL};
 
 // The encoder, and what stands before and behind it.
 typedef struct {
@@ -332,6 +331,7 @@ typedef struct {
                        // output layer, and the list of all tensors
     Mat segments;      // (2,D)
     Norm embedding_norm;
+    bool head;         // for masked words; many models have none
     Linear transform;  // (D,D)
     Norm transform_norm;
     real stretch;      // of what is normalized, for the sake of ε
@@ -426,8 +426,10 @@ Bert *read_bert(const char *folder) {
     const Config c = bert_config(folder, &epsilon, &segments);
     Bert *b = bert_outline(&c, segments);
     b->stretch = (real)sqrt(NORM_EPSILON / epsilon);
-    read_parameters(&b->base->list, (Naming){"bert.", bert_ignored}, folder,
+    read_parameters(&b->base->list,
+                    (Naming){"bert.", bert_ignored, "cls.predictions."}, folder,
                     NULL);
+    b->head = b->transform.weight.at;
     turn_bert(b);
     return b;
 }

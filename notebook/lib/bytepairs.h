@@ -1,5 +1,5 @@
-// bytepairs.h, used by lab 18: the byte pairs of GPT-2, and what word pieces
-// share with them.
+// bytepairs.h, used by lab 18: the byte pairs of GPT-2. Include it after
+// tokenizer.h.
 //
 // Chapter 14 learns byte pairs from characters, within words. GPT-2 (Radford
 // and others, 2019) does the same with two differences. It begins with *bytes*,
@@ -26,125 +26,6 @@
 // How to check it: tokens, put side by side, give back every text; and another
 // program cuts the same text into the same tokens.
 
-// ## Characters
-
-// Whether the number c is in a table of n ranges.
-bool in_ranges(const int (*range)[2], size_t n, int c) {
-    size_t low = 0;
-    while (low < n) {
-        size_t middle = (low + n) / 2;
-        if (c > range[middle][1])
-            low = middle + 1;
-        else if (c < range[middle][0])
-            n = middle;
-        else
-            return true;
-    }
-    return false;
-}
-
-#define IN(table, c) in_ranges(table, sizeof table / sizeof *table, c)
-
-// How many bytes at s, which begin no valid character, stand for one that is
-// broken: as many as could still become one, and at least one. (Unicode calls
-// this the maximal subpart.)
-int broken_length(const char *s) {
-    const unsigned char *c = (const unsigned char *)s;
-    int needed = *c < 0xc2 || *c > 0xf4 ? 1 : *c < 0xe0 ? 2 : *c < 0xf0 ? 3 : 4;
-    int least = *c == 0xe0 ? 0xa0 : *c == 0xf0 ? 0x90 : 0x80;
-    int most = *c == 0xed ? 0x9f : *c == 0xf4 ? 0x8f : 0xbf;
-    if (needed == 1 || c[1] < least || c[1] > most)
-        return 1;
-    int n = 2;
-    while (n < needed && c[n] / 64 == 2)
-        n++;
-    return n;
-}
-
-// A copy of any bytes as valid UTF-8, in which U+FFFD stands for each broken
-// character: what Python and JavaScript make of such bytes. The caller frees
-// it.
-char *repaired(const char *text) {
-    char *valid = allocate(3 * strlen(text) + 1, 1), *to = valid;
-    while (*text) {
-        int n = utf8_length(text);
-        memcpy(to, n ? text : "\xef\xbf\xbd", n ? (size_t)n : 3);
-        to += n ? n : 3;
-        text += n ? n : broken_length(text);
-    }
-    return valid;
-}
-
-// Ends a line, which may have a carriage return; returns the next.
-char *end_line(char *line) {
-    char *end = line + strcspn(line, "\n"), *next = end + (*end == '\n');
-    end -= end > line && end[-1] == '\r';
-    *end = '\0';
-    return next;
-}
-
-// ## Tokens and their numbers
-
-typedef struct {
-    const char *text;
-    int id;
-} Entry;
-
-// Both directions: by number, and sorted by text.
-typedef struct {
-    const char **text; // of each number; NULL: no token has it
-    int size;          // of these
-    Entry *sorted;     // `count` of them
-    int count;
-} Entries;
-
-int compare_entries(const void *left, const void *right) {
-    const Entry *a = left, *b = right;
-    return strcmp(a->text, b->text);
-}
-
-// Room for `count` tokens with numbers below `size`.
-Entries entries_new(int size, size_t count) {
-    return (Entries){.text = allocate((size_t)size, sizeof(char *)),
-                     .size = size,
-                     .sorted = allocate(count, sizeof(Entry))};
-}
-
-// Appends a token; false if its number is another's.
-bool add_entry(Entries *e, const char *text, int id) {
-    if (e->text[id])
-        return false;
-    e->text[id] = text;
-    e->sorted[e->count++] = (Entry){text, id};
-    return true;
-}
-
-// Sorts them, after which they are found. Refuses a vocabulary that is not the
-// model's, or has a token twice.
-void sort_entries(Entries *e, const char *path) {
-    if (e->count != e->size)
-        fail("%s: %d tokens, but the model has %d: is it cut short?", path,
-             e->count, e->size);
-    qsort(e->sorted, (size_t)e->count, sizeof *e->sorted, compare_entries);
-    for (int i = 1; i < e->count; i++)
-        if (!strcmp(e->sorted[i - 1].text, e->sorted[i].text))
-            fail("%s: the token %s is there twice", path,
-                 shown(e->sorted[i].text).text);
-}
-
-// The number of a token, or -1.
-int find_entry(const Entries *e, const char *text) {
-    const Entry key = {text, 0};
-    const Entry *found = bsearch(&key, e->sorted, (size_t)e->count,
-                                 sizeof *e->sorted, compare_entries);
-    return found ? found->id : -1;
-}
-
-void entries_free(Entries *e) {
-    free(e->text);
-    free(e->sorted);
-}
-
 // ## What a tokenizer consists of
 
 // A merge: two tokens, and the one that they make. Those of a lower rank were
@@ -154,11 +35,9 @@ typedef struct {
 } Rule;
 
 typedef struct {
-    JsonFile file;   // which owns the texts
-    char *lines;     // so does this
-    Entries tokens;
-    int byte[256];   // the number of each byte's token
-    Rule *rule;      // sorted by left and right
+    Tokens tokens;
+    int byte[256]; // the number of each byte's token
+    Rule *rule;    // sorted by left and right
     size_t rules;
 } BytePairs;
 
@@ -188,38 +67,36 @@ int byte_of(int character) {
     return -1;
 }
 
-// Prints a token as the bytes that it stands for.
-void print_token(FILE *file, const char *text) {
-    for (; *text; text += utf8_length(text))
-        fputc(byte_of(utf8_number(text)), file);
+// Prints a token: one that was added as it is, any other as the bytes that it
+// stands for, and a row without a token as nothing.
+void print_token(FILE *file, const Tokens *t, int id) {
+    const char *text = t->text[id] ? t->text[id] : "";
+    if (find_added(t, text))
+        fputs(text, file);
+    else
+        for (; *text; text += utf8_length(text))
+            fputc(byte_of(utf8_number(text)), file);
 }
 
 // ## Reading
 
-// vocab.json: the numbers of all tokens. A model has `size` of them, each a
-// text of characters that stand for bytes.
-void read_numbers(BytePairs *b, int size) {
-    const Json *object = b->file.values;
-    const char *path = b->file.path;
-    if (object->kind != JSON_OBJECT)
-        fail("%s: there is no vocabulary", path);
-    b->tokens = entries_new(size, (size_t)object->count + 1);
-    for (const Json *m = object->child; m; m = m->next) {
-        const char *c = m->name;
+// The bytes among the tokens. What was not added is a text of bytes.
+void read_bytes_of(BytePairs *b) {
+    const Tokens *t = &b->tokens;
+    for (int i = 0; i < t->count; i++) {
+        const char *c = t->entry[i].text;
         while (*c && byte_of(utf8_number(c)) >= 0)
             c += utf8_length(c);
-        if (*c || !is_whole(m, 0, size - 1)
-            || !add_entry(&b->tokens, m->name, (int)m->number))
-            fail("%s: the token %s has no number below %d of its own, or is no "
-                 "text of bytes", path, shown(m->name).text, size);
+        if (*c && !find_added(t, t->entry[i].text))
+            fail("%s: the token %s is no text of bytes", t->path,
+                 shown(t->entry[i].text).text);
     }
-    sort_entries(&b->tokens, path);
     for (int k = 0; k < 256; k++) {
         char text[5] = {0};
         write_utf8(text, character_of(k));
-        b->byte[k] = find_entry(&b->tokens, text);
+        b->byte[k] = find_entry(t, text);
         if (b->byte[k] < 0)
-            fail("%s: no token for the byte %d (%s)", path, k, text);
+            fail("%s: no token for the byte %d (%s)", t->path, k, text);
     }
 }
 
@@ -235,76 +112,125 @@ const Rule *find_rule(const BytePairs *b, int left, int right) {
     return bsearch(&key, b->rule, b->rules, sizeof key, compare_rules);
 }
 
-// The merge in a line, "left right".
-Rule read_rule(const Entries *e, char *line, const char *path, int number) {
-    char *blank = strchr(line, ' ');
-    Rule r = {.left = -1, .rank = number};
-    if (blank) {
-        *blank = '\0';
-        r.left = find_entry(e, line);
-        r.right = find_entry(e, blank + 1);
-        memmove(blank, blank + 1, strlen(blank + 1) + 1); // side by side
-        r.made = find_entry(e, line);
-    }
+// Appends a merge: "left right", or only the left one. Its number tells where in
+// the file it is.
+void add_rule(BytePairs *b, const char *left, const char *right, int number,
+              const char *path) {
+    const char *blank = strchr(left, ' ');
+    size_t n = blank && !right ? (size_t)(blank - left) : strlen(left);
+    char *text = strcpy(allocate(strlen(left) + (right ? strlen(right) : 0) + 1,
+                                 1), left);
+    Rule r = {.rank = number};
+    text[n] = '\0';
+    right = right ? right : left + n + (blank != NULL);
+    r.left = find_entry(&b->tokens, text);
+    r.right = find_entry(&b->tokens, right);
+    r.made = find_entry(&b->tokens, strcpy(text + n, right) - n);
     if (r.left < 0 || r.right < 0 || r.made < 0)
         fail("%s:%d: not two tokens that make a third", path, number);
-    return r;
+    if ((b->rules & (b->rules - 1)) == 0)
+        b->rule = reallocate(b->rule, 2 * b->rules + 1, sizeof r);
+    b->rule[b->rules++] = r;
+    free(text);
 }
 
 // merges.txt: a line for each merge; the first may give a version.
-void read_rules(BytePairs *b, const char *path) {
-    size_t lines = 1;
-    b->lines = read_text_file(path);
-    for (const char *c = b->lines; *c; c++)
-        lines += *c == '\n';
-    b->rule = allocate(lines, sizeof *b->rule);
+void read_merges_file(BytePairs *b, const char *path) {
     int n = 1;
-    for (char *line = b->lines, *next; *line; line = next, n++) {
+    char *lines = read_text_file(path);
+    for (char *line = lines, *next; *line; line = next, n++) {
         next = end_line(line);
         if (*line && (n > 1 || strncmp(line, "#version", 8)))
-            b->rule[b->rules++] = read_rule(&b->tokens, line, path, n);
+            add_rule(b, line, NULL, n, path);
     }
+    free(lines);
+}
+
+// The merges of tokenizer.json: texts "left right", or lists of two.
+void read_merges_list(BytePairs *b, const JsonFile *model) {
+    int n = 1;
+    for (const Json *v = child_of(setting(model, "merges")); v; v = v->next) {
+        const Json *left = v->child ? v->child : v;
+        const char *right = v->child && v->count == 2 ? left->next->text : NULL;
+        add_rule(b, left->text ? left->text : "", right, n++, model->path);
+    }
+}
+
+// Sorts the merges. Refuses them if they are cut short: every token must be a
+// byte, or be made by a merge, or be special, like <|endoftext|>.
+void check_rules(BytePairs *b, const char *path) {
+    const Tokens *t = &b->tokens;
+    bool *made = allocate((size_t)t->size, sizeof *made);
     qsort(b->rule, b->rules, sizeof *b->rule, compare_rules);
     for (size_t k = 1; k < b->rules; k++)
         if (!compare_rules(&b->rule[k - 1], &b->rule[k]))
             fail("%s:%d: this merge is there twice", path,
                  max_int(b->rule[k - 1].rank, b->rule[k].rank));
-}
-
-// Refuses merges that are cut short: every token must be a byte, or be made by
-// a merge, or be special, like <|endoftext|>.
-void check_rules(const BytePairs *b, const char *path) {
-    const Entries *e = &b->tokens;
-    bool *made = allocate((size_t)e->size, sizeof *made);
     for (int k = 0; k < 256; k++)
         made[b->byte[k]] = true;
     for (size_t k = 0; k < b->rules; k++)
         made[b->rule[k].made] = true;
-    for (int i = 0; i < e->size; i++) {
-        const char *t = e->text[i];
-        if (!made[i] && !(*t == '<' && t[strlen(t) - 1] == '>'))
+    for (int i = 0; i < t->count; i++) {
+        const char *text = t->entry[i].text;
+        bool special = (*text == '<' && text[strlen(text) - 1] == '>')
+                    || find_added(t, text);
+        if (!made[t->entry[i].id] && !special)
             fail("%s: no merge makes the token %s: is it cut short?", path,
-                 shown(t).text);
+                 shown(text).text);
     }
     free(made);
 }
 
-// The tokenizer of a model with `size` tokens.
+// What tokenizer.json says besides the vocabulary: nothing is done to the text
+// before, and nothing put around it after.
+void read_pipeline(BytePairs *b) {
+    const Tokens *t = &b->tokens;
+    const Json *after = setting(&t->whole, "post_processor");
+    JsonFile none = part_of(&t->whole, "normalizer", NULL);
+    JsonFile model = part_of(&t->whole, "model", "BPE");
+    JsonFile before = part_of(&t->whole, "pre_tokenizer", "ByteLevel");
+    JsonFile behind = part_of(&t->whole, "post_processor",
+                              after ? "ByteLevel" : NULL);
+    if (flag_setting(&t->config, "add_prefix_space",
+                     flag_setting(&before, "add_prefix_space", false)))
+        fail("%s: add_prefix_space is true, which this program does not know",
+             before.path);
+    switch_setting(&before, "use_regex", true);
+    switch_setting(&model, "byte_fallback", false);
+    switch_setting(&model, "ignore_merges", false);
+    text_setting(&model, "continuing_subword_prefix", "");
+    text_setting(&model, "end_of_word_suffix", "");
+    if (setting(&model, "dropout"))
+        fail("%s: dropout is not known to this program", model.path);
+    read_merges_list(b, &model);
+    check_rules(b, model.path);
+    free(none.path);
+    free(model.path);
+    free(before.path);
+    free(behind.path);
+}
+
+// The tokenizer of a model with `size` rows.
 BytePairs read_byte_pairs(const char *folder, int size) {
-    char *merges = path_in(folder, "merges.txt");
-    BytePairs b = {.file = read_json(folder, "vocab.json")};
-    read_numbers(&b, size);
-    read_rules(&b, merges);
-    check_rules(&b, merges);
-    free(merges);
+    BytePairs b = {.tokens = read_tokens(folder, size, false)};
+    const Tokens *t = &b.tokens;
+    switch_setting(&t->config, "add_bos_token", false);
+    read_bytes_of(&b);
+    if (t->whole.values) {
+        read_pipeline(&b);
+    } else {
+        char *path = path_in(folder, "merges.txt");
+        switch_setting(&t->config, "add_prefix_space", false);
+        read_merges_file(&b, path);
+        check_rules(&b, path);
+        free(path);
+    }
     return b;
 }
 
 void byte_pairs_free(BytePairs *b) {
-    entries_free(&b->tokens);
+    tokens_free(&b->tokens);
     free(b->rule);
-    free(b->lines);
-    json_free(&b->file);
 }
 
 // ## Cutting
@@ -371,15 +297,25 @@ int join_bytes(int *id, const BytePairs *b, const char *piece, int length) {
     }
 }
 
-// Any bytes without a zero -> their tokens; the caller frees them. What looks
-// like a special token is text like all other.
+// The tokens of a text without words that were added.
+void cut_plain_bytes(Sentence *s, const void *of, const char *text) {
+    for (const char *c = text, *end; *c; c = end) {
+        end = end_of_piece(c);
+        s->length += join_bytes(s->id + s->length, of, c, (int)(end - c));
+    }
+}
+
+// Of one without those that are found before it is normalized. Here nothing is.
+void cut_around_normalized(Sentence *s, const void *of, const char *text) {
+    const BytePairs *b = of;
+    cut_around(s, &b->tokens, true, cut_plain_bytes, b, text);
+}
+
+// Any bytes without a zero -> their tokens; the caller frees them.
 Sentence cut_bytes(const BytePairs *b, const char *text) {
     char *valid = repaired(text);
     Sentence s = {allocate(strlen(valid) + 1, sizeof(int)), 0};
-    for (const char *c = valid, *end; *c; c = end) {
-        end = end_of_piece(c);
-        s.length += join_bytes(s.id + s.length, b, c, (int)(end - c));
-    }
+    cut_around(&s, &b->tokens, false, cut_around_normalized, b, valid);
     free(valid);
     return s;
 }

@@ -23,7 +23,7 @@
 
 const char *const gpt2_ignored[] = {".attn.bias", ".attn.masked_bias",
                                     "lm_head.weight", NULL};
-const Naming gpt2_naming = {"transformer.", gpt2_ignored};
+const Naming gpt2_naming = {"transformer.", gpt2_ignored, NULL};
 
 // Sizes and switches, from config.json.
 Config gpt2_config(const char *folder) {

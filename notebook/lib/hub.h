@@ -301,6 +301,23 @@ JsonFile read_json(const char *folder, const char *name) {
     return parse_json(path, read_text_file(path));
 }
 
+// Whether a folder has something of that name.
+bool is_there(const char *folder, const char *name) {
+    char *path = path_in(folder, name);
+    FILE *file = fopen(path, "rb");
+    bool there = file || errno != ENOENT;
+    if (file)
+        fclose(file);
+    free(path);
+    return there;
+}
+
+// Such a file or, if there is none, one without values.
+JsonFile json_if_there(const char *folder, const char *name) {
+    return is_there(folder, name) ? read_json(folder, name)
+                                  : (JsonFile){.path = path_in(folder, name)};
+}
+
 void json_free(JsonFile *f) {
     free(f->path);
     free(f->values);
@@ -387,8 +404,9 @@ void switch_setting(const JsonFile *f, const char *key, bool wanted) {
 // The configuration in a folder, of a model of that type.
 JsonFile read_hub_config(const char *folder, const char *type) {
     JsonFile f = read_json(folder, "config.json");
-    if (!is_string(member(f.values, "model_type"), type))
-        fail("%s: model_type is not %s", f.path, type);
+    if (!setting(&f, "model_type"))
+        fail("%s: there is no model_type", f.path);
+    text_setting(&f, "model_type", type);
     return f;
 }
 
@@ -398,14 +416,16 @@ JsonFile read_hub_config(const char *folder, const char *type) {
 typedef struct {
     const char *prefix;         // that a name has in front, or not
     const char *const *ignored; // what the names of others contain; NULL ends
+    const char *optional;       // begins the last ones, which may be left out
 } Naming;
 
-// A file, the list, and where in the file its numbers are, tensor by tensor.
+// A file, whose reader knows where each tensor's numbers are; the list; and which
+// of its tensors have been found.
 typedef struct {
     Reader file;
     TensorList *list;
     Naming naming;
-    size_t *begin; // bytes from the file's beginning; 0: not found yet
+    bool *found;
 } Hub;
 
 // Whether no parameter has this name, though files do.
@@ -461,11 +481,13 @@ void locate(Hub *h, const Json *entry, int i) {
     const Shown shown_name = shown(entry->name);
     const char *name = shown_name.text;
     const Json *offsets = member(entry, "data_offsets");
+    const Json *type = member(entry, "dtype");
     double most = (double)(r->size - r->numbers);
-    if (h->begin[i])
+    if (h->found[i])
         fail("%s: the tensor %s is there twice", r->path, name);
-    if (!is_string(member(entry, "dtype"), "F32"))
-        fail("%s: the tensor %s is not F32", r->path, name);
+    if (!is_string(type, "F32"))
+        fail("%s: the tensor %s is %s, not F32", r->path, name,
+             type && type->text ? shown(type->text).text : "of no type");
     if (!has_shape(member(entry, "shape"), t))
         fail(is_vector(t) ? "%s: the tensor %s has not the shape [%d]"
                           : "%s: the tensor %s has not the shape [%d,%d]",
@@ -479,7 +501,20 @@ void locate(Hub *h, const Json *entry, int i) {
     if (begin > end || end - begin != bytes_of(t))
         fail("%s: the tensor %s has not the %zu bytes of its shape", r->path,
              name, bytes_of(t));
-    h->begin[i] = r->numbers + begin;
+    h->file.begin[i] = begin;
+    h->found[i] = true;
+}
+
+// Leaves out of the list what may be left out, if the file has nothing of it.
+void leave_out(Hub *h) {
+    TensorList *l = h->list;
+    int n = l->tensors;
+    const char *part = h->naming.optional;
+    for (; part && strstr(l->tensor[n - 1].name.text, part); n--)
+        if (h->found[n - 1])
+            return;
+    for (; l->tensors > n; l->tensors--)
+        l->count -= bytes_of(&l->tensor[l->tensors - 1]) / 4;
 }
 
 // Reads the header of the file, of which only tensors are of interest.
@@ -496,8 +531,9 @@ void locate_all(Hub *h, char *path) {
             fail("%s: the tensor %s does not belong to such a model", path,
                  shown(e->name).text);
     }
+    leave_out(h);
     for (int i = 0; i < h->list->tensors; i++)
-        if (!h->begin[i])
+        if (!h->found[i])
             fail("%s: the tensor %s is missing", path,
                  h->list->tensor[i].name.text);
     free(header.values); // the text is the file's
@@ -507,34 +543,26 @@ void locate_all(Hub *h, char *path) {
 // than its file has bytes.
 void check_apart(const Hub *h) {
     const Tensor *t = h->list->tensor;
+    const size_t *begin = h->file.begin;
     for (int i = 0; i < h->list->tensors; i++)
         for (int k = 0; k < i; k++)
-            if (h->begin[i] < h->begin[k] + bytes_of(&t[k])
-                && h->begin[k] < h->begin[i] + bytes_of(&t[i]))
+            if (begin[i] < begin[k] + bytes_of(&t[k])
+                && begin[k] < begin[i] + bytes_of(&t[i]))
                 fail("%s: the tensors %s and %s share bytes", h->file.path,
                      t[k].name.text, t[i].name.text);
 }
 
 // ## The numbers
 
-// Those of one tensor, straight into place: as in chapter 15, the bytes are
-// replaced by the numbers from the last to the first, since a real is as large
-// as what is in the file, or larger.
-void read_floats(const Hub *h, int i) {
-    const Tensor *t = &h->list->tensor[i];
-    real *to = t->mat->at;
-    const char *bytes = (const char *)to;
-    fseek(h->file.file, (ptrdiff_t)h->begin[i], SEEK_SET);
-    read_bytes(&h->file, to, bytes_of(t));
-    for (size_t k = bytes_of(t) / 4; k-- > 0;) {
-        uint32_t bits = (uint32_t)read_integer(bytes + 4 * k, 4);
-        float value;
-        memcpy(&value, &bits, sizeof value);
-        if (!isfinite(value))
-            fail("%s: the tensor %s has a value that is not finite",
-                 h->file.path, t->name.text);
-        to[k] = (real)value;
-    }
+// Other forms in which parameters are published.
+void check_parameters(const char *folder) {
+    const char *const other[] = {"model.safetensors.index.json",
+                                 "pytorch_model.bin"};
+    for (int k = 0; k < 2; k++)
+        if (!is_there(folder, "model.safetensors")
+            && is_there(folder, other[k]))
+            fail("%s: there is %s, but no model.safetensors, which this program "
+                 "reads", folder, other[k]);
 }
 
 // Reads a model's parameters: those in `file`, or if that is NULL, those of the
@@ -545,16 +573,18 @@ void read_parameters(TensorList *l, Naming naming, const char *folder,
                      const char *file) {
     char *path = file ? strcpy(allocate(strlen(file) + 1, 1), file)
                       : path_in(folder, "model.safetensors");
+    if (!file)
+        check_parameters(folder);
     check_file(path);
     Hub h = {open_model(path), l, naming,
-             allocate((size_t)l->tensors, sizeof *h.begin)};
+             allocate((size_t)l->tensors, sizeof *h.found)};
+    h.file.begin = allocate((size_t)l->tensors, sizeof *h.file.begin);
     locate_all(&h, path);
     check_apart(&h);
     place_tensors(l);
-    for (int i = 0; i < l->tensors; i++)
-        read_floats(&h, i);
+    read_role(&h.file, l, PARAMETERS, l->values);
     close_model(&h.file);
-    free(h.begin);
+    free(h.found);
     free(path);
 }
 

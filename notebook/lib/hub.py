@@ -299,6 +299,57 @@ def write_tokenizer(folder, kind):
     return len(vocab)
 
 
+def added_word(text, number, *switches):
+    """A word as tokenizer.json lists those that were added."""
+    return {"id": number, "content": text, **{
+        key: key in switches for key in
+        ("single_word", "lstrip", "rstrip", "normalized", "special")}}
+
+
+def special_part(token):
+    return {"SpecialToken": {"id": token, "type_id": 0}}
+
+
+def tokenizer_json(kind, *words):
+    """What tokenizer.json says of either tokenizer, with words that were added."""
+    vocab, merges = byte_pairs()
+    pieces = {token: n for n, token in enumerate(word_pieces())}
+    around = [special_part("[CLS]"), {"Sequence": {"id": "A", "type_id": 0}},
+              special_part("[SEP]")]
+    specials = [added_word("<|endoftext|>", vocab["<|endoftext|>"], "special")]
+    if kind == "bert":
+        specials = [added_word(token, pieces[token], "special") for token in
+                    ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")]
+    parts = {
+        "gpt2": {
+            "normalizer": None,
+            "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False,
+                              "trim_offsets": True, "use_regex": True},
+            "post_processor": {"type": "ByteLevel", "add_prefix_space": True,
+                               "trim_offsets": False, "use_regex": True},
+            "decoder": {"type": "ByteLevel"},
+            "model": {"type": "BPE", "dropout": None, "unk_token": None,
+                      "continuing_subword_prefix": "", "end_of_word_suffix": "",
+                      "fuse_unk": False, "byte_fallback": False, "vocab": vocab,
+                      "merges": list(map(" ".join, merges))}},
+        "bert": {
+            "normalizer": {"type": "BertNormalizer", "clean_text": True,
+                           "handle_chinese_chars": True, "strip_accents": None,
+                           "lowercase": True},
+            "pre_tokenizer": {"type": "BertPreTokenizer"},
+            "post_processor": {
+                "type": "TemplateProcessing", "single": around, "pair": around,
+                "special_tokens": {token: {"id": token, "ids": [pieces[token]],
+                                           "tokens": [token]}
+                                   for token in ("[CLS]", "[SEP]")}},
+            "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
+            "model": {"type": "WordPiece", "unk_token": "[UNK]",
+                      "continuing_subword_prefix": "##",
+                      "max_input_chars_per_word": 100, "vocab": pieces}}}
+    return {"version": "1.0", "truncation": None, "padding": None,
+            "added_tokens": [*specials, *words], **parts[kind]}
+
+
 def extra_tensors(c):
     """What published files hold besides the parameters."""
     if c["model_type"] == "gpt2":
@@ -310,11 +361,11 @@ def extra_tensors(c):
             "cls.seq_relationship.weight": torch.zeros(2, D)}
 
 
-def write_model(folder, config, renamed=lambda name: name):
+def write_model(folder, config, renamed=lambda name: name, rows=0):
     """A folder as the hub has it -> config.json as a dict, {name: parameters}.
-    `renamed` changes the names in the file."""
+    `renamed` changes the names in the file; there are `rows` more than tokens."""
     os.makedirs(folder, exist_ok=True)
-    vocab = write_tokenizer(folder, config["model_type"])
+    vocab = rows + write_tokenizer(folder, config["model_type"])
     c = {**config, "vocab_size": vocab, "architectures": ["of no interest"]}
     write_json(f"{folder}/config.json", c)
     p = parameters(c, vocab)

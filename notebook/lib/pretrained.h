@@ -1,12 +1,15 @@
 // pretrained.h, used by lab 18: all that it takes to read and run its models,
 // in the order in which the files build on one another. Include it after gpt.h.
 
+#include <float.h>
+
 #include "modern.h"         // the model of GPT-2 (lab 17)
 #include "hub.h"            // JSON, config.json, safetensors
 #include "unicode.h"        // tables
-#include "bytepairs.h"      // vocab.json, merges.txt
+#include "tokenizer.h"      // the words of a tokenizer's files
+#include "bytepairs.h"      // their byte pairs
 #include "gpt2.h"           // the models
-#include "bert.h"           // and vocab.txt
+#include "bert.h"           // and word pieces
 
 // ## Continuing a text
 
@@ -16,16 +19,41 @@ typedef struct {
     BytePairs tokens;
     Arena arena;
     Pass pass;
-    int end; // the token that ends a text; -1: none
+    bool *end; // whether that token ends a text
+    int begin; // the token that begins one; -1: none
 } Writer;
 
-// The token that config.json says ends a text, or -1.
-int end_token(const char *folder, int size) {
+// Notes the tokens that end a text: one number or a list of them.
+void read_ends(Writer *w, const JsonFile *f, int usual) {
+    int V = w->model.base->config.target_vocab;
+    const Json *v = setting(f, "eos_token_id");
+    const bool list = v && v->kind == JSON_ARRAY;
+    for (v = list ? v->child : v; v; v = list ? v->next : NULL) {
+        if (v->kind != JSON_NUMBER)
+            fail("%s: eos_token_id is not a number or a list of them", f->path);
+        if (is_whole(v, 0, V - 1))
+            w->end[(int)v->number] = true;
+    }
+    if (!member(f->values, "eos_token_id") && usual < V && usual >= 0)
+        w->end[usual] = true;
+}
+
+enum { USUAL_END = 50256 }; // of GPT-2, and of files that name none
+
+// What the model's files say of the beginning and the end of a text.
+void read_borders(Writer *w, const char *folder) {
+    int V = w->model.base->config.target_vocab;
     JsonFile f = read_hub_config(folder, "gpt2");
-    const Json *id = setting(&f, "eos_token_id");
-    int end = is_whole(id, 0, size - 1) ? (int)id->number : -1;
+    JsonFile generation = json_if_there(folder, "generation_config.json");
+    const Json *begin = setting(&f, "bos_token_id");
+    w->end = allocate((size_t)V, sizeof *w->end);
+    read_ends(w, &f, USUAL_END);
+    read_ends(w, &generation, -1);
+    w->begin = is_whole(begin, 0, V - 1) ? (int)begin->number : V - 1;
+    while (!is_whole(begin, 0, V - 1) && w->begin >= 0 && !w->end[w->begin])
+        w->begin--;
     json_free(&f);
-    return end;
+    json_free(&generation);
 }
 
 // The model and the tokenizer in a folder, with an empty cache for one text.
@@ -33,7 +61,7 @@ int end_token(const char *folder, int size) {
 void writer_open(Writer *w, const char *folder, const char *file) {
     *w = (Writer){.model = read_gpt2(folder, file)};
     const Config *c = &w->model.base->config;
-    w->end = end_token(folder, c->target_vocab);
+    read_borders(w, folder);
     w->tokens = read_byte_pairs(folder, c->target_vocab);
     w->pass = (Pass){.arena = &w->arena, .config = c, .sentences = 1};
     w->cache = modern_cache(&w->arena, &w->model, 1);
@@ -44,16 +72,19 @@ void writer_close(Writer *w) {
     arena_free(&w->arena);
     transformer_free(w->model.base);
     modern_free(&w->model);
+    free(w->end);
 }
 
 // The next token. To gpt.h the first few are special; here they are not, so all
-// are moved up by as many.
+// are moved up by as many. A row without a token is never chosen.
 int choose(Writer *w, Mat logits, Sampling how, uint64_t *key) {
     int V = logits.cols;
     size_t count = (size_t)(V + FIRST_TOKEN);
     real *moved = arena_take(&w->arena, count, sizeof *moved);
     Candidate *c = arena_take(&w->arena, count, sizeof *c);
-    memcpy(moved + FIRST_TOKEN, logits.at, sizeof *moved * (size_t)V);
+    for (int i = 0; i < V; i++)
+        moved[i + FIRST_TOKEN] = w->tokens.tokens.text[i] ? logits.at[i]
+                                                          : -FLT_MAX;
     int n = candidates(c, moved, V + FIRST_TOKEN, how);
     return draw(c, n, key) - FIRST_TOKEN;
 }
@@ -71,9 +102,9 @@ void write_text(Writer *w, const char *text, Sentence prompt, int count,
     for (int n = 0; n < count; n++) {
         int id = choose(w, logits, how, &key);
         fputs(n ? "" : text, stdout);
-        if (id == w->end)
+        if (w->end[id])
             break;
-        print_token(stdout, w->tokens.tokens.text[id]);
+        print_token(stdout, &w->tokens.tokens, id);
         fflush(stdout);
         arena_release(&w->arena, mark);
         if (n + 1 < count)

@@ -99,7 +99,8 @@ def main():
     table("White space: the property White_Space.", "spaces", 2,
           [(a, b) for a, b, _ in ranges(is_space)])
     of_categories("Punctuation.", "punctuation", "P")
-    of_categories("Control and format characters.", "controls", "Cc", "Cf")
+    of_categories("Control, format and private characters.", "controls", "Cc",
+                  "Cf", "Co")
     of_categories("Marks that take no place of their own, such as accents.",
                   "marks", "Mn")
     table("Capitals: the first and the last of a range, the step from one to "

@@ -62,8 +62,14 @@ char *spaces_for_signs(char *text) {
 
 enum { MEGABYTES = 64 }; // the largest text
 
-// A text file; the caller frees it. Fails if it is empty, too large, or not a
-// text. It may be a pipe without an end: no more is read than may be used.
+// What follows a byte order mark, if there is one: it is no character of a text.
+const char *after_order_mark(const char *text) {
+    return text + (strncmp(text, "\xef\xbb\xbf", 3) ? 0 : 3);
+}
+
+// A text file, without the byte order marks that begin its lines; the caller
+// frees it. Fails if it is empty, too large, or not a text. It may be a pipe
+// without an end: no more is read than may be used.
 char *read_text(const char *path) {
     enum { MOST = MEGABYTES * 1000000 };
     FILE *file = fopen(path, "rb");
@@ -77,7 +83,7 @@ char *read_text(const char *path) {
     int line = 1;
     for (; *c && utf8_length(c); c += utf8_length(c))
         line += *c == '\n';
-    if (size == 0)
+    if (!*after_order_mark(text) && c == text + size)
         fail("%s: the file is empty", path);
     if (size > MOST)
         fail("%s: more than %d MB", path, MEGABYTES);
@@ -85,7 +91,14 @@ char *read_text(const char *path) {
         fail("%s:%d: not valid UTF-8", path, line);
     if (c < text + size)
         fail("%s:%d: a zero byte: this is not a text file", path, line);
-    return reallocate(text, size + 1, 1);
+    char *to = text;
+    for (const char *from = text; *from; *to = '\0') {
+        from = to == text || to[-1] == '\n' ? after_order_mark(from) : from;
+        *to = *from;
+        from += *from != '\0';
+        to += *to != '\0';
+    }
+    return reallocate(text, (size_t)(to - text) + 1, 1);
 }
 
 // A text as tokens, without an end; the caller frees them.
@@ -632,7 +645,7 @@ const char *wrong_prompt(const char *text) {
 
 // gpt generate MODEL [PROMPT]
 void gpt_generate(const Request *r) {
-    const char *text = r->operands == 2 ? r->operand[1] : "\n";
+    const char *text = r->operands == 2 ? after_order_mark(r->operand[1]) : "\n";
     const char *wrong = wrong_prompt(text);
     if (wrong)
         misused(&gpt_program, "the prompt is %s", wrong);

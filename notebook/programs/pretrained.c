@@ -59,20 +59,23 @@ const Program hub_program = {
 
 // ## gpt2
 
-// Prints the size of a model.
-void describe_model(const TensorList *l) {
+// Prints the size of a model, and how many of its rows no token has.
+void describe_model(const TensorList *l, const Tokens *t) {
     char number[32];
-    fprintf(stderr, "%s parameters, %.0f MB\n", with_commas(number, l->count),
+    int rows = rows_without(t);
+    fprintf(stderr, "%s parameters, %.0f MB", with_commas(number, l->count),
             (double)l->count * sizeof(real) / 1e6);
+    fprintf(stderr, rows ? "; %d of %d rows have no token\n" : "\n", rows,
+            t->size);
 }
 
-// The tokens of a prompt that leaves room for `count` more. An empty one begins
-// where another text has ended.
+// The tokens of a prompt that leaves room for `count` more. An empty one is the
+// beginning of any text.
 Sentence read_prompt(const Writer *w, const char *text, int count) {
     Sentence s = cut_bytes(&w->tokens, text);
-    if (s.length == 0 && w->end >= 0) {
+    if (s.length == 0 && w->begin >= 0) {
         s.id = reallocate(s.id, 1, sizeof *s.id);
-        s.id[s.length++] = w->end;
+        s.id[s.length++] = w->begin;
     }
     if (s.length == 0)
         fail("the prompt is empty");
@@ -85,11 +88,11 @@ Sentence read_prompt(const Writer *w, const char *text, int count) {
 
 // pretrained gpt2 FOLDER PROMPT
 void continue_text(const Request *r) {
-    const char *text = r->operand[1];
+    const char *text = after_order_mark(r->operand[1]);
     Writer w;
     writer_open(&w, r->operand[0], r->settings.model);
     Sentence prompt = read_prompt(&w, text, r->count);
-    describe_model(&w.model.base->list);
+    describe_model(&w.model.base->list, &w.tokens.tokens);
     write_text(&w, text, prompt, r->count, r->how,
                scramble((uint64_t)r->settings.recipe.seed));
     putchar('\n');
@@ -105,10 +108,12 @@ enum { LIKELIEST = 5 };
 void print_likeliest(const WordPieces *w, real *logits, int V) {
     check_finite(mat(logits, 1, V));
     softmax_row(logits, NULL, V);
-    for (int k = 0; k < LIKELIEST && k < V; k++) {
+    for (int k = 0; k < LIKELIEST;) {
         int best = arg_max(logits, 0, V);
-        const char *text = best < w->tokens.count ? w->tokens.text[best] : "?";
-        printf("  %.4f  %s\n", (double)logits[best], text);
+        if (logits[best] < 0)
+            break;
+        if (w->tokens.text[best] && ++k)
+            printf("  %.4f  %s\n", (double)logits[best], w->tokens.text[best]);
         logits[best] = -1;
     }
 }
@@ -139,7 +144,12 @@ void guess_words(const Request *r) {
     if (s.length > c->max_len)
         fail("%d tokens are too many: the model has %d positions", s.length,
              c->max_len);
-    describe_model(&b->base->list);
+    for (int i = 0; i < s.length && !b->head; i++)
+        if (s.id[i] == w.tokens.special[MASK])
+            fail("%s: the model has no head for masked words "
+                 "(cls.predictions), so %s cannot be guessed", r->operand[0],
+                 w.tokens.text[s.id[i]]);
+    describe_model(&b->base->list, &w.tokens);
     Arena arena = {0};
     Pass pass = {.arena = &arena, .config = c, .sentences = 1};
     Mat hidden = bert_forward(&pass, b, s.id, s.length);
@@ -147,7 +157,7 @@ void guess_words(const Request *r) {
     for (int i = 0; i < s.length; i++)
         printf("%s%s", w.tokens.text[s.id[i]], i + 1 < s.length ? " " : "\n");
     for (int i = 0; i < s.length; i++)
-        if (s.id[i] == special_id(&w, MASK)) {
+        if (s.id[i] == w.tokens.special[MASK]) {
             printf("token %d:\n", i + 1);
             Mat logits = bert_logits(&pass, b, slice_rows(hidden, i, 1));
             print_likeliest(&w, logits.at, logits.cols);
@@ -241,7 +251,7 @@ void finetune(const Request *r) {
     recipe.clip = 1;
     t.gradient = gpt2_zeros(c);
     t.trainer = trainer_new(t.model.base, t.gradient.base, &recipe);
-    describe_model(&t.model.base->list);
+    describe_model(&t.model.base->list, &b.tokens);
     finetune_steps(&t, tokens);
     save_parameters(&t.model.base->list, s->model);
     fprintf(stderr, "%s after step %" PRId64 "\n", s->model, t.trainer.step);

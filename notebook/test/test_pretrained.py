@@ -10,6 +10,7 @@ The last line is "N passed, N failed".
 import csv
 import json
 import os
+import random
 import resource
 import shutil
 import signal
@@ -118,7 +119,7 @@ def test_tokens(folder):
     hub_tokens.write_texts(f"{folder}/texts", texts)
     hub.write_model(f"{folder}/cased", hub.BERT)
     hub.write_json(f"{folder}/cased/tokenizer_config.json", {"do_lower_case": False})
-    cut = hub_tokens.WordPieces(hub.word_pieces(), True)
+    cut = hub_tokens.WordPieces(hub.word_pieces(), False)
     found = rows("tokens", "bert", f"{folder}/cased", f"{folder}/texts")
     wrong = [(text, row["tokens"]) for text, row in zip(texts, found)
              if list(map(int, row["tokens"].split())) != cut.encode(text)]
@@ -127,6 +128,218 @@ def test_tokens(folder):
     table = execute(sys.executable, f"{HERE}/lib/unicode.py", encoding=None).out
     claim(table == bytes_of(HERE, "lib/unicode.h"),
           "unicode.h is what unicode.py writes")
+
+
+# ---------------------------------------------------------------- layouts
+
+VOCAB, MERGES = hub.byte_pairs()
+PIECES = hub.word_pieces()
+ONLY_JSON = {"gpt2": {"vocab.json": None, "merges.txt": None},
+             "bert": {"vocab.txt": None}}
+MORE = 6  # rows
+
+
+def words_added(kind):
+    """[(text, number, switches)] of all kinds."""
+    n = len(VOCAB if kind == "gpt2" else PIECES)
+    return [("<|pad|>", n, ("special",)), ("Größe", n + 1, ("normalized",)),
+            ("<mask>", n + 2, ("lstrip", "special")),
+            ("NewWord", n + 3, ("normalized", "rstrip")), ("<|pad|>x", n + 4, ())]
+
+
+def with_json(kind, *words, **parts):
+    """Files of which only tokenizer.json has the tokenizer."""
+    whole = hub.tokenizer_json(kind, *(hub.added_word(text, n, *how)
+                                       for text, n, how in words))
+    for part, changes in parts.items():
+        whole[part] = {**whole[part], **changes} if whole[part] else changes
+    return {**ONLY_JSON[kind], "tokenizer.json": whole}
+
+
+def decoder(kind, **more):
+    return {"tokenizer_config.json": {**more, "added_tokens_decoder": {
+        n: hub.added_word(text, n, *how) for text, n, how in words_added(kind)}}}
+
+
+def layouts():
+    """(kind, what is said of it, files, words that are added, BERT's switches)"""
+    yield "gpt2", "as it was published first", {}, (), {}
+    for kind in KINDS:
+        every = words_added(kind)
+        first, second = every[:2]
+        yield kind, "tokenizer.json alone", with_json(kind), (), {}
+        yield kind, "words in tokenizer.json", with_json(kind, *every), every, {}
+        yield kind, "words in tokenizer_config.json", decoder(kind), every, {}
+        yield (kind, "added_tokens.json, special_tokens_map.json", {
+            "added_tokens.json": {first[0]: first[1], second[0]: second[1]},
+            "special_tokens_map.json": {"pad_token": {"content": first[0]}}},
+            [first, second], {})
+        yield (kind, "words without a number", {"special_tokens_map.json": {
+            "pad_token": first[0], "additional_special_tokens": ["<|x|>"]}},
+            [first, ("<|x|>", first[1] + 1, ())], {})
+    yield ("gpt2", "merges as lists, no type of the model", with_json(
+        "gpt2", model={"merges": list(map(list, MERGES)), "type": None}), (), {})
+    for changes, how in (
+            ({"lowercase": False}, {"lower": False}),
+            ({"strip_accents": False}, {"strip": False}),
+            ({"lowercase": False, "strip_accents": True,
+              "handle_chinese_chars": False},
+             {"lower": False, "strip": True, "chinese": False})):
+        yield ("bert", f"tokenizer.json with {changes}", with_json(
+            "bert", *every, normalizer=changes), every, how)
+    yield ("bert", "switches in tokenizer_config.json", decoder(
+        "bert", do_lower_case=True, strip_accents=False,
+        tokenize_chinese_chars=False, tokenizer_class="BertTokenizerFast"),
+        every, {"strip": False, "chinese": False})
+    yield ("bert", "the older form of what is put around a text", with_json(
+        "bert", post_processor={"type": "BertProcessing", "single": None, "cls":
+                                ["[CLS]", 5], "sep": ["[SEP]", 6]}), (), {})
+
+
+def with_files(folder, kind, files, rows=MORE):
+    """The path of a small model that has these files, too, or None of them."""
+    path = f"{folder}/layout"
+    shutil.rmtree(path, ignore_errors=True)
+    hub.write_model(path, KINDS[kind], rows=rows)
+    for name, value in files.items():
+        if value is None:
+            os.remove(f"{path}/{name}")
+        else:
+            hub.write_json(f"{path}/{name}", value)
+    return path
+
+
+def texts_with_words(count):
+    """Hard texts with words that may be added."""
+    dice = random.Random(5)
+    words = ["<|pad|>", "<|pad|>x", " <mask> ", "Größe", "größe", "GRÖSSE",
+             "NewWord\t", "newword", "<|endoftext|>", "[MASK]", "中文", "<|x|>"]
+    return [b"".join((text, *(dice.choice(words).encode() for _ in range(3)),
+                      text[:3])) for text in hub_tokens.hard_texts(count, seed=3)]
+
+
+def test_layouts(folder):
+    texts = texts_with_words(1000)
+    hub_tokens.write_texts(f"{folder}/texts", texts)
+    for kind, what, files, words, how in layouts():
+        path = with_files(folder, kind, files)
+        end = ("<|endoftext|>", VOCAB["<|endoftext|>"], ())
+        cut = (hub_tokens.BytePairs(VOCAB, MERGES, [end, *words])
+               if kind == "gpt2" else
+               hub_tokens.WordPieces(PIECES, words=words, **how))
+        found = ran(program("18-pretrained", ("tokens", kind, path,
+                                              f"{folder}/texts")), folder)
+        tokens = [row.split(",")[1] for row in found.out.splitlines()[1:]]
+        wrong = [pair for pair in zip(texts, tokens)
+                 if list(map(int, pair[1].split())) != cut.encode(pair[0])]
+        claim(len(tokens) == len(texts) and not wrong,
+              f"{kind}, {what}: {len(texts)} hard texts are cut as in Python",
+              (found.err, wrong[:2]))
+
+
+def test_other_tokenizers(folder):
+    """What this program does not build is refused by name."""
+    for kind, words, files in (
+            ("gpt2", ("normalizer", "NFC"), with_json("gpt2", normalizer={
+                "type": "NFC"})),
+            ("gpt2", ("pre_tokenizer", "Metaspace"), with_json(
+                "gpt2", pre_tokenizer={"type": "Metaspace"})),
+            ("gpt2", ("model", "Unigram"), with_json("gpt2", model={
+                "type": "Unigram", "vocab": [["a", 0]]})),
+            ("gpt2", ("post_processor", "TemplateProcessing"), with_json(
+                "gpt2", post_processor={"type": "TemplateProcessing"})),
+            *(("gpt2", (key,), with_json("gpt2", model={key: value}))
+              for key, value in (("ignore_merges", True), ("dropout", 0.1),
+                                 ("byte_fallback", True),
+                                 ("end_of_word_suffix", "</w>"))),
+            *(("gpt2", (key,), {"tokenizer_config.json": {key: True}})
+              for key in ("add_prefix_space", "add_bos_token",
+                          "split_special_tokens")),
+            ("gpt2", ("BertTokenizer",), {"tokenizer_config.json": {
+                "tokenizer_class": "BertTokenizer"}}),
+            ("gpt2", ("WordPiece",), with_json("bert")),
+            ("bert", ("BPE",), with_json("gpt2") | ONLY_JSON["bert"]),
+            ("bert", ("BertJapaneseTokenizer",), {"tokenizer_config.json": {
+                "tokenizer_class": "BertJapaneseTokenizer"}}),
+            ("bert", ("clean_text",), with_json("bert", normalizer={
+                "clean_text": False})),
+            ("bert", ("[CLS]", "[SEP]"), with_json("bert", post_processor={
+                "single": [{"Sequence": {"id": "A"}}]})),
+            ("bert", ("do_basic_tokenize",), {"tokenizer_config.json": {
+                "do_basic_tokenize": False}}),
+            ("bert", ("never_split",), {"tokenizer_config.json": {
+                "never_split": ["a"]}}),
+            ("gpt2", ("single_word", "xyz"), with_json(
+                "gpt2", ("xyz", 900, ("single_word",)))),
+            ("gpt2", ("number", "added_tokens"), {"added_tokens.json": {"a": "1"}}),
+            ("gpt2", ("Größe", "600", "601"), {
+                **with_json("gpt2", ("Größe", 600, ())),
+                "added_tokens.json": {"Größe": 601}})):
+        files = {name: value for name, value in files.items() if value
+                 or name in ONLY_JSON[kind]}
+        done = pretrained(folder, kind, with_files(folder, kind, files), "Größe")
+        claim(refused(done, 1, *words), f"{kind}: refused by name, {words[0]}",
+              done.err)
+
+
+def test_borders(folder):
+    """Which token is the likeliest is known; then it is one that ends a text."""
+    for kind in KINDS:
+        done = pretrained(folder, kind, with_files(folder, kind, {}), "a b")
+        claim(done.status == 0 and f"{MORE} of " in done.err,
+              f"{kind}: rows without a token are said to be so", done.err)
+    path = with_files(folder, "gpt2", {"added_tokens.json": {"Größe": len(VOCAB)}})
+    c = json.loads(bytes_of(path, "config.json"))
+    p = hub.parameters(c, c["vocab_size"])
+    p["ln_f.weight"][:] = 0  # what reaches the output layer is the bias
+    p["wte.weight"][len(VOCAB) + 1:] = 100 * p["ln_f.bias"]  # padding, the largest
+    p["wte.weight"][len(VOCAB)] = 10 * p["ln_f.bias"]
+    hub.write_parameters(path, p)
+
+    def written(*words, **settings):
+        hub.write_json(f"{path}/config.json", {**c, "eos_token_id": None, **settings})
+        return pretrained(folder, "gpt2", path, *(words or ("a",)), "--tokens", 3)
+
+    done = written()
+    claim(done.out == "aGrößeGrößeGröße\n",
+          "a word that was added is printed as it is, and padding never is", done)
+    for what, names in (("a number", len(VOCAB)), ("a list", [5, len(VOCAB)]),
+                        ("one without a row, too", [5000, len(VOCAB)])):
+        done = written(eos_token_id=names)
+        claim(done.out == "a\n", f"config.json ends a text: {what}", done)
+    hub.write_json(f"{path}/generation_config.json", {"eos_token_id": [7, len(VOCAB)]})
+    done = written(eos_token_id=3)
+    claim(done.out == "a\n", "so does generation_config.json", done)
+    claim(refused(written(eos_token_id="</s>"), 1, "eos_token_id"),
+          "a text as its number is refused")
+    claim(written("\ufeffa", eos_token_id=3).out == "a\n",
+          "a byte order mark is no character of a prompt")
+    hub.write_json(f"{path}/added_tokens.json", {"Größe": 5000})
+    done = written("eine Größe")
+    claim(done.status == 1 and "Größe" in done.err and "5000" in done.err,
+          "a word that has no row is refused, where it is used", done)
+
+
+def test_no_head(folder):
+    """BERT as a sentence encoder."""
+    c, p = hub.write_model(f"{folder}/encoder", hub.BERT)
+    hub.write_parameters(f"{folder}/encoder", {
+        name.removeprefix("bert."): x.float() for name, x in p.items()
+        if not name.startswith("cls.")})
+    done = pretrained(folder, "bert", "encoder", "the encoder", "--csv", "e.csv")
+    ids = hub_tokens.WordPieces(PIECES).encode(b"the encoder")
+    table = list(csv.reader(bytes_of(folder, "e.csv").decode().splitlines()))[1:]
+    error = np.abs(np.array([row[1:] for row in table], float)
+                   - hub.bert(p, c, torch.tensor(ids))[0].numpy()).max()
+    claim(done.status == 0 and error < 1e-4,
+          f"without a head the encoding is PyTorch's to {error:.1e}", done.err)
+    done = pretrained(folder, "bert", "encoder", "the [MASK]")
+    claim(refused(done, 1, "[MASK]", "head"), "a masked word is refused", done.err)
+    for name in ("model.safetensors.index.json", "pytorch_model.bin"):
+        path = spoiled(folder, "bert", "model.safetensors", None)
+        write(path, name, "")
+        claim(refused(pretrained(folder, "bert", path, "a"), 1, name),
+              f"only {name}: it is named")
 
 
 # ---------------------------------------------------------------- the program
@@ -166,8 +379,11 @@ def header_of(file):
 
 
 def test_finetune(folder):
+    def finetune_on(text, *words, **how):
+        return pretrained(folder, "finetune", "gpt2", text, *words, **how)
+
     def finetune(*words, **how):
-        return pretrained(folder, "finetune", "gpt2", "text", *words, **how)
+        return finetune_on("text", *words, **how)
 
     def written(*more):
         return pretrained(folder, "gpt2", "gpt2", "The", *more)
@@ -184,6 +400,15 @@ def test_finetune(folder):
     new = written("--model", "tuned.safetensors")
     claim(new.status == 0 and new.out != written().out,
           "what it saves is read again, and writes another text", new.err)
+    write(folder, "short", "\ufeff" + "ab cd<|endoftext|>" * 99)
+    done = finetune_on("short", "--steps", 150, "--lr", 0.003, "--window", 16,
+                       "--model", "ends.safetensors")
+    hub.write_json(f"{folder}/gpt2/generation_config.json",
+                   {"eos_token_id": VOCAB["<|endoftext|>"]})
+    said = pretrained(folder, "gpt2", "gpt2", "ab", "--model", "ends.safetensors")
+    os.remove(f"{folder}/gpt2/generation_config.json")
+    claim(said.out == "ab cd\n", "a text with separators teaches it to end",
+          (done.err, said))
     header, _ = header_of(bytes_of(folder, "tuned.safetensors"))
     del header["__metadata__"]
     claim({name: tuple(entry["shape"]) for name, entry in header.items()}
@@ -348,7 +573,7 @@ def test_damage(folder):
             ("another shape", lambda h: h[name].update(shape=[144, 48]),
              (name, "[48,144]")),
             ("one dimension", lambda h: h[name].update(shape=[48 * 144]), (name,)),
-            ("16 bits", lambda h: h[name].update(dtype="BF16"), (name, "F32")),
+            ("16 bits", lambda h: h[name].update(dtype="BF16"), (name, "BF16", "F32")),
             ("beyond the end", lambda h: h[name].update(
                 data_offsets=[0, 10 ** 9]), (name, "cut short")),
             ("too few bytes", lambda h: h[name].update(data_offsets=[0, 4]),
@@ -387,12 +612,8 @@ def test_vocabularies(folder):
             *(("bert", what, "vocab.txt", "\n".join(lines)) for what, lines in (
                 ("a token twice", [*pieces[:-1], "[unused1]"]),
                 ("too many", [*pieces, "new"]),
-                ("half of it", pieces[:len(pieces) // 2]),
                 ("a byte order mark", ["\ufeff" + pieces[0], *pieces[1:]]),
-                ("no [SEP]", [*(t for t in pieces if t != "[SEP]"), "new"]))),
-            *(("bert", f"{key} is false", "tokenizer_config.json",
-               json.dumps({key: False}))
-              for key in ("strip_accents", "tokenize_chinese_chars"))):
+                ("no [SEP]", [*(t for t in pieces if t != "[SEP]"), "new"])))):
         refuses(folder, f"{name}, {what}", kind, name, content, name)
 
 
@@ -403,7 +624,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for kind, config in KINDS.items():
             hub.write_model(f"{folder}/{kind}", config)
-        for test in (test_logits, test_overflow, test_step, test_tokens, test_use,
+        for test in (test_logits, test_overflow, test_step, test_tokens,
+                     test_layouts, test_other_tokenizers, test_borders,
+                     test_no_head, test_use,
                      test_finetune, test_memory, test_misuse, test_no_files,
                      test_configs, test_spellings, test_damage,
                      test_vocabularies):

@@ -1,0 +1,476 @@
+// tokenizer.h, used by lab 18: what the files of a tokenizer say, of either kind.
+//
+// Which files there are depends on when and how a model was saved:
+//
+//     tokenizer.json            everything; with it, the next three are not read
+//     vocab.json, merges.txt    the vocabulary of byte pairs
+//     vocab.txt                 the vocabulary of word pieces
+//     added_tokens.json         words that were added to it later
+//     special_tokens_map.json   which words are special
+//     tokenizer_config.json     both of these, and switches
+//
+// A word that was added is found in a text before anything else is done to it:
+// <|endoftext|> is one token, not seven. If it is marked as `normalized`, it is
+// found after the text has been put into its normal form (bert.h), as the word
+// itself is.
+//
+// A model may have more rows than there are words, to make their number round.
+// It may also have fewer: then a word without a row must not be used.
+//
+// Include this file after hub.h and unicode.h.
+
+typedef struct {
+    const char *text;
+    int id;
+} Entry;
+
+// A word that is found first. What is `special` is no part of the language.
+typedef struct {
+    const char *text, *found; // found: as it is looked for
+    int id;
+    bool normalized, left, right; // it takes the blanks on that side along
+} Added;
+
+enum { BOS, EOS, UNK, SEP, FILLER, CLS, MASK, SPECIALS };
+const struct {
+    const char *key, *usual[2]; // of byte pairs, of word pieces
+} special_key[SPECIALS] = {
+    [BOS] = {"bos_token", {"<|endoftext|>", NULL}},
+    [EOS] = {"eos_token", {"<|endoftext|>", NULL}},
+    [UNK] = {"unk_token", {"<|endoftext|>", "[UNK]"}},
+    [SEP] = {"sep_token", {NULL, "[SEP]"}},
+    [FILLER] = {"pad_token", {NULL, "[PAD]"}},
+    [CLS] = {"cls_token", {NULL, "[CLS]"}},
+    [MASK] = {"mask_token", {NULL, "[MASK]"}}};
+
+typedef struct {
+    bool words;        // word pieces, not byte pairs
+    JsonFile whole, config, map, later, vocabulary; // which own the texts
+    char *lines;       // so does this
+    char *path;        // where the vocabulary is
+    const char **text; // of each row of the model; NULL: no token has it
+    int size;          // of these
+    Entry *entry;      // the vocabulary, sorted by text
+    int count;
+    Added *added;
+    int adds;
+    int special[SPECIALS]; // their numbers; -1: there is none
+} Tokens;
+
+// ## The vocabulary
+
+int compare_entries(const void *left, const void *right) {
+    const Entry *a = left, *b = right;
+    return strcmp(a->text, b->text);
+}
+
+// The number of a token of the vocabulary, or -1.
+int find_entry(const Tokens *t, const char *text) {
+    const Entry key = {text, 0};
+    const Entry *found = bsearch(&key, t->entry, (size_t)t->count,
+                                 sizeof *t->entry, compare_entries);
+    return found ? found->id : -1;
+}
+
+// Gives a row of the model to a token, if it has that row.
+void take_row(Tokens *t, const char *text, int id) {
+    if (id >= t->size)
+        return;
+    if (t->text[id] && strcmp(t->text[id], text))
+        fail("%s: the tokens %s and %s have the same number, %d", t->path,
+             shown(t->text[id]).text, shown(text).text, id);
+    t->text[id] = text;
+}
+
+// Appends a token to the vocabulary, which is not sorted yet.
+void add_entry(Tokens *t, const char *text, int id) {
+    if (t->count == t->size)
+        fail("%s: more than the %d tokens of the model", t->path, t->size);
+    take_row(t, text, id);
+    t->entry[t->count++] = (Entry){text, id};
+}
+
+// Ends a line, which may have a carriage return; returns the next.
+char *end_line(char *line) {
+    char *end = line + strcspn(line, "\n"), *next = end + (*end == '\n');
+    end -= end > line && end[-1] == '\r';
+    *end = '\0';
+    return next;
+}
+
+// vocab.txt: a token a line, whose number is that of the line, from 0.
+void read_vocab_lines(Tokens *t) {
+    t->lines = read_text_file(t->path);
+    for (char *line = t->lines, *next; *line; line = next) {
+        next = end_line(line);
+        add_entry(t, line, t->count);
+    }
+}
+
+// vocab.json, or that part of tokenizer.json: tokens and their numbers.
+void read_vocab_object(Tokens *t, const Json *object) {
+    if (!object || object->kind != JSON_OBJECT)
+        fail("%s: there is no vocabulary", t->path);
+    for (const Json *m = object->child; m; m = m->next) {
+        if (!is_whole(m, 0, t->size - 1))
+            fail("%s: the token %s has no number below %d", t->path,
+                 shown(m->name).text, t->size);
+        add_entry(t, m->name, (int)m->number);
+    }
+}
+
+// Refuses files for another tokenizer: they say whose they are.
+void check_class(const JsonFile *f, const char *name) {
+    const Json *class = setting(f, "tokenizer_class");
+    size_t n = strlen(name);
+    if (class && (!class->text || strncmp(class->text, name, n)
+                  || (class->text[n] && strcmp(class->text + n, "Fast"))))
+        fail("%s: tokenizer_class is %s; this program knows %s", f->path,
+             class->text ? shown(class->text).text : "no text", name);
+}
+
+// The vocabulary, from the file that has it.
+void read_vocabulary(Tokens *t, const char *folder) {
+    const char *class = t->words ? "BertTokenizer" : "GPT2Tokenizer";
+    t->entry = allocate((size_t)t->size, sizeof *t->entry);
+    if (t->whole.values) {
+        t->path = path_in(folder, "tokenizer.json");
+        read_vocab_object(t, member(member(t->whole.values, "model"), "vocab"));
+    } else {
+        JsonFile f = read_json(folder, "config.json");
+        check_class(&f, class);
+        check_class(&t->config, class);
+        json_free(&f);
+        t->path = path_in(folder, t->words ? "vocab.txt" : "vocab.json");
+        if (t->words) {
+            read_vocab_lines(t);
+        } else {
+            t->vocabulary = read_json(folder, "vocab.json");
+            read_vocab_object(t, t->vocabulary.values);
+        }
+    }
+    qsort(t->entry, (size_t)t->count, sizeof *t->entry, compare_entries);
+    for (int i = 1; i < t->count; i++)
+        if (!strcmp(t->entry[i - 1].text, t->entry[i].text))
+            fail("%s: the token %s is there twice", t->path,
+                 shown(t->entry[i].text).text);
+}
+
+// ## Words that were added
+
+Added *find_added(const Tokens *t, const char *text) {
+    for (Added *a = t->added; a < t->added + t->adds; a++)
+        if (!strcmp(a->text, text))
+            return a;
+    return NULL;
+}
+
+// The number of any token, or -1.
+int token_number(const Tokens *t, const char *text) {
+    const Added *a = find_added(t, text);
+    return a ? a->id : find_entry(t, text);
+}
+
+// The number of a token that no file gives one: behind all others.
+int next_number(const Tokens *t) {
+    int next = t->count;
+    for (int i = 0; i < t->adds; i++)
+        next = max_int(next, t->added[i].id + 1);
+    return next;
+}
+
+// Whether `how`, which is an object or not, has this switch on.
+bool is_on(const Json *how, const char *key, bool missing) {
+    const Json *v = member(how, key);
+    return v ? v->kind == JSON_TRUE : missing;
+}
+
+// Adds a word, which may be in the vocabulary, or have been added by another
+// file. Below 0, its number is not known.
+void add_word(Tokens *t, const JsonFile *f, const char *text, int id,
+              const Json *how, bool special) {
+    if (!text)
+        fail("%s: a token without a text", f->path);
+    int known = token_number(t, text);
+    Added *a = find_added(t, text);
+    if (id < 0)
+        id = known < 0 ? next_number(t) : known;
+    if (known >= 0 && known != id)
+        fail("%s: the token %s has the number %d, and elsewhere %d", f->path,
+             shown(text).text, id, known);
+    if (is_on(how, "single_word", false))
+        fail("%s: single_word, of the token %s, is not known to this program",
+             f->path, shown(text).text);
+    if (!*text)
+        return;
+    if (!a) {
+        t->added = reallocate(t->added, (size_t)t->adds + 1, sizeof *a);
+        a = &t->added[t->adds++];
+    }
+    *a = (Added){text, text, id, is_on(how, "normalized", !special),
+                 is_on(how, "lstrip", false), is_on(how, "rstrip", false)};
+    take_row(t, text, id);
+}
+
+// The text of a token that is given as such or as an object; else NULL.
+const char *content_of(const Json *v) {
+    v = v && v->kind == JSON_OBJECT ? member(v, "content") : v;
+    return v ? v->text : NULL;
+}
+
+#define MORE_SPECIALS "additional_special_tokens"
+
+const Json *child_of(const Json *v) {
+    return v ? v->child : NULL;
+}
+
+// What the files say of a special token: a text, an object, or NULL.
+const Json *said_of(const Tokens *t, const char *key, const JsonFile **where) {
+    const Json *v = setting(&t->map, key);
+    *where = v ? &t->map : &t->config;
+    return v ? v : setting(&t->config, key);
+}
+
+bool has_content(const Json *v, const char *text) {
+    return content_of(v) && !strcmp(content_of(v), text);
+}
+
+// Whether the files say that this text is a special token.
+bool is_special(const Tokens *t, const char *text) {
+    const JsonFile *where;
+    for (int k = 0; k < SPECIALS; k++)
+        if (has_content(said_of(t, special_key[k].key, &where), text))
+            return true;
+    for (const Json *v = child_of(said_of(t, MORE_SPECIALS, &where)); v;
+         v = v->next)
+        if (has_content(v, text))
+            return true;
+    return false;
+}
+
+// Checks the number of a token.
+int number_in(const JsonFile *f, double number) {
+    if (!(number >= 0 && number <= 1e9 && number == floor(number)))
+        fail("%s: a token without a number", f->path);
+    return (int)number;
+}
+
+// The words of tokenizer.json, tokenizer_config.json and added_tokens.json, all
+// of which give numbers.
+void read_numbered(Tokens *t) {
+    const Json *v = child_of(setting(&t->whole, "added_tokens"));
+    for (; v; v = v->next) {
+        const Json *id = member(v, "id");
+        add_word(t, &t->whole, content_of(v),
+                 number_in(&t->whole, id ? id->number : -1), v,
+                 is_on(v, "special", false));
+    }
+    v = child_of(setting(&t->config, "added_tokens_decoder"));
+    for (; v; v = v->next)
+        add_word(t, &t->config, content_of(v),
+                 number_in(&t->config, (double)read_whole(v->name, 0, 1e9)), v,
+                 is_on(v, "special", false));
+    for (v = child_of(t->later.values); v; v = v->next) {
+        int id = number_in(&t->later, v->kind == JSON_NUMBER ? v->number : -1);
+        const Added *a = find_added(t, v->name);
+        if (!a || a->id != id)
+            add_word(t, &t->later, v->name, id, NULL, is_special(t, v->name));
+    }
+}
+
+// Special tokens: what the files say or, if it is in the vocabulary, what is
+// usual.
+void read_specials(Tokens *t) {
+    const JsonFile *where;
+    for (int k = 0; k < SPECIALS; k++) {
+        const Json *v = said_of(t, special_key[k].key, &where);
+        const char *text = v ? content_of(v) : special_key[k].usual[t->words];
+        if (v && !text)
+            fail("%s: %s is no token", where->path, special_key[k].key);
+        if (text && (v || token_number(t, text) >= 0) && !find_added(t, text))
+            add_word(t, where, text, -1, v, true);
+        t->special[k] = text ? token_number(t, text) : -1;
+    }
+    for (const Json *v = child_of(said_of(t, MORE_SPECIALS, &where)); v;
+         v = v->next)
+        if (!content_of(v) || !find_added(t, content_of(v)))
+            add_word(t, where, content_of(v), -1, v, true);
+}
+
+// ## tokenizer.json
+//
+// It describes a tokenizer as a chain of parts of many types. There is one
+// chain of each kind that this program builds; any other is refused.
+
+// A part of the file, of this type; NULL: there must be none. Types may be left
+// out, as old files do.
+JsonFile part_of(const JsonFile *f, const char *key, const char *type) {
+    JsonFile part = {.path = path_in(f->path, key),
+                     .values = (Json *)setting(f, key)};
+    const Json *is = member(part.values, "type");
+    if (type && !part.values)
+        fail("%s is missing", part.path);
+    if (!type && part.values)
+        fail("%s, %s, is not known to this program", part.path,
+             is && is->text ? shown(is->text).text : "of no type");
+    if (is)
+        text_setting(&part, "type", type);
+    return part;
+}
+
+// The tokenizer of a model with `size` rows, but for what only one kind has.
+Tokens read_tokens(const char *folder, int size, bool words) {
+    Tokens t = {.words = words, .size = size,
+                .text = allocate((size_t)size, sizeof *t.text),
+                .whole = json_if_there(folder, "tokenizer.json"),
+                .config = json_if_there(folder, "tokenizer_config.json"),
+                .map = json_if_there(folder, "special_tokens_map.json"),
+                .later = json_if_there(folder, "added_tokens.json")};
+    switch_setting(&t.config, "split_special_tokens", false);
+    if (t.whole.values) { // before the vocabulary, which others have otherwise
+        JsonFile model = part_of(&t.whole, "model", words ? "WordPiece" : "BPE");
+        free(model.path);
+    }
+    read_vocabulary(&t, folder);
+    read_numbered(&t);
+    read_specials(&t);
+    return t;
+}
+
+void tokens_free(Tokens *t) {
+    json_free(&t->whole);
+    json_free(&t->config);
+    json_free(&t->map);
+    json_free(&t->later);
+    json_free(&t->vocabulary);
+    free(t->lines);
+    free(t->path);
+    free(t->text);
+    free(t->entry);
+    free(t->added);
+}
+
+// How many rows of the model have no token.
+int rows_without(const Tokens *t) {
+    int rows = 0;
+    for (int i = 0; i < t->size; i++)
+        rows += !t->text[i];
+    return rows;
+}
+
+// ## Characters
+
+// Whether the number c is in a table of n ranges.
+bool in_ranges(const int (*range)[2], size_t n, int c) {
+    size_t low = 0;
+    while (low < n) {
+        size_t middle = (low + n) / 2;
+        if (c > range[middle][1])
+            low = middle + 1;
+        else if (c < range[middle][0])
+            n = middle;
+        else
+            return true;
+    }
+    return false;
+}
+
+#define IN(table, c) in_ranges(table, sizeof table / sizeof *table, c)
+
+// How many bytes at s, which begin no valid character, stand for one that is
+// broken: as many as could still become one, and at least one. (Unicode calls
+// this the maximal subpart.)
+int broken_length(const char *s) {
+    const unsigned char *c = (const unsigned char *)s;
+    int needed = *c < 0xc2 || *c > 0xf4 ? 1 : *c < 0xe0 ? 2 : *c < 0xf0 ? 3 : 4;
+    int least = *c == 0xe0 ? 0xa0 : *c == 0xf0 ? 0x90 : 0x80;
+    int most = *c == 0xed ? 0x9f : *c == 0xf4 ? 0x8f : 0xbf;
+    if (needed == 1 || c[1] < least || c[1] > most)
+        return 1;
+    int n = 2;
+    while (n < needed && c[n] / 64 == 2)
+        n++;
+    return n;
+}
+
+// A copy of any bytes as valid UTF-8, in which U+FFFD stands for each broken
+// character: what Python and JavaScript make of such bytes. The caller frees
+// it.
+char *repaired(const char *text) {
+    char *valid = allocate(3 * strlen(text) + 1, 1), *to = valid;
+    while (*text) {
+        int n = utf8_length(text);
+        memcpy(to, n ? text : "\xef\xbf\xbd", n ? (size_t)n : 3);
+        to += n ? n : 3;
+        text += n ? n : broken_length(text);
+    }
+    return valid;
+}
+
+// ## Cutting around the words that were added
+
+// Appends the tokens of a text; `of` is the tokenizer that does it.
+typedef void Cutter(Sentence *s, const void *of, const char *text);
+
+// The longest of these words that begins here, or NULL.
+const Added *added_at(const Tokens *t, const char *text, bool normalized) {
+    const Added *longest = NULL;
+    size_t most = 0;
+    for (const Added *a = t->added; a < t->added + t->adds; a++) {
+        size_t n = strlen(a->found);
+        if (a->normalized == normalized && n > most
+            && !strncmp(text, a->found, n)) {
+            longest = a;
+            most = n;
+        }
+    }
+    return longest;
+}
+
+// Where the blanks begin that end at `end`, not before `first`.
+const char *before_blanks(const char *first, const char *end) {
+    const char *s = end;
+    while (s > first) {
+        const char *c = s - 1;
+        while ((*c & 0xc0) == 0x80)
+            c--;
+        if (!IN(spaces, utf8_number(c)))
+            break;
+        s = c;
+    }
+    return s;
+}
+
+// Cuts what stands between `text` and `end`, if anything does.
+void cut_between(Sentence *s, Cutter *cut, const void *of, const char *text,
+                 const char *end) {
+    size_t length = (size_t)(end - text);
+    char *part = memcpy(allocate(length + 1, 1), text, length);
+    if (length)
+        cut(s, of, part);
+    free(part);
+}
+
+// Appends the tokens of a text: of the words that were added, normalized or
+// not, and of what another cutter makes of the rest.
+void cut_around(Sentence *s, const Tokens *t, bool normalized, Cutter *rest,
+                const void *of, const char *text) {
+    const char *plain = text, *c = text;
+    while (*c) {
+        const Added *a = added_at(t, c, normalized);
+        if (!a) {
+            c += utf8_length(c);
+            continue;
+        }
+        if (a->id >= t->size)
+            fail("the token %s has the number %d, but the model has only %d rows",
+                 shown(a->text).text, a->id, t->size);
+        cut_between(s, rest, of, plain, a->left ? before_blanks(plain, c) : c);
+        s->id[s->length++] = a->id;
+        c += strlen(a->found);
+        while (a->right && *c && IN(spaces, utf8_number(c)))
+            c += utf8_length(c);
+        plain = c;
+    }
+    cut_between(s, rest, of, plain, c);
+}
