@@ -30,6 +30,10 @@
 #   make bench        speed; FAST=1 NAMES="tiny class" THREADS=1 choose
 #   make gradcheck    the largest gradient error of every tensor, as a table
 
+# To another make this is an error; to GNU make, some targets without a rule.
+.DEFAULT_GOAL := all
+.error GNU make is needed, often called gmake:
+
 # The variables that may be set: make N=5 ..., and CC, CFLAGS.
 VARIABLES = PORTABLE FAST N SRC JSON CSV FORCE SHOW STATUS SHORT NAMES THREADS DIR \
     JOBS TAG NOTEBOOK_PYTHON MPICC
@@ -44,11 +48,11 @@ endif
 WARNINGS = -std=c11 -Wall -Wextra -Wpedantic -Wshadow
 
 # Of these flags, those with which the compiler makes a program in silence.
-known = $(shell dir=$$(mktemp -d) && cd "$$dir" && \
+known = $(shell mkdir -p build/known && cd build/known && \
     echo 'int main(void) { return 0; }' > try.c && \
     for flag in $(1); do \
         $(CC) -Werror $$flag try.c -o try 2> /dev/null && echo $$flag; \
-    done; rm -rf "$$dir")
+    done)
 
 $(foreach v,PORTABLE FAST,$(if $(findstring |$($v)|,|| |0| |1|),,\
     $(error $v=$($v): it is 0 or 1)))
@@ -91,7 +95,9 @@ build/flags build/mpicc: FORCE
 
 transformer: transformer.c build/flags
 	$(call need,$(CC),gcc)
-	@echo "building with: $(CC) $(CFLAGS)"
+	@echo "building with: $(CC) $(CFLAGS)$(if $(findstring openmp,$(CFLAGS)),,\
+	    (without OpenMP, on one core: $(if $(filter file,$(origin \
+	    CFLAGS)),$(CC) has none,CFLAGS comes from the $(origin CFLAGS))))"
 	$(COMPILE) transformer.c -o $@ -lm
 
 run: transformer

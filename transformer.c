@@ -4086,21 +4086,22 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 int utf8_number(const char *s); // its number, or -1 if it is not valid
 int utf8_length(const char *s); // its length in bytes, or 0
 
-// The columns of a text in a terminal. A combining mark takes none, and an East
-// Asian character two, as most emoji do. (Rarer ranges may shift a picture.)
+// The columns of a text in a terminal: none for a mark above or below a letter,
+// two for an East Asian character or emoji. (Rarer ranges may shift a picture.)
 int columns(const char *s) {
-    const int ranges[][3] = { // first, last, columns more than one
-        {0x300, 0x36f, -1},    {0x200b, 0x200f, -1},  {0xfe00, 0xfe0f, -1},
-        {0x1100, 0x115f, 1},   {0x2e80, 0xa4cf, 1},   {0xac00, 0xd7a3, 1},
-        {0xf900, 0xfaff, 1},   {0xfe30, 0xfe6f, 1},   {0xff01, 0xff60, 1},
-        {0xffe0, 0xffe6, 1},   {0x1f300, 0x1faff, 1}, {0x20000, 0x3fffd, 1}};
+    const int range[] = { // first, last, columns more than one
+        0x300, 0x36f, -1, 0x591, 0x5bd, -1, 0x64b, 0x65f, -1, 0x670, 0x670, -1,
+        0x900, 0x902, -1, 0x93c, 0x93c, -1, 0x941, 0x948, -1, 0x94d, 0x94d, -1,
+        0xe31, 0xe31, -1, 0xe34, 0xe3a, -1, 0xe47, 0xe4e, -1,
+        0x200b, 0x200f, -1, 0xfe00, 0xfe0f, -1, 0x1100, 0x115f, 1,
+        0x2e80, 0xa4cf, 1, 0xac00, 0xd7a3, 1, 0xf900, 0xfaff, 1,
+        0xfe30, 0xfe6f, 1, 0xff01, 0xff60, 1, 0xffe0, 0xffe6, 1,
+        0x1f300, 0x1faff, 1, 0x20000, 0x3fffd, 1};
     int n = 0;
-    for (; *s; s += utf8_length(s), n++) {
-        int c = utf8_number(s);
-        for (size_t k = 0; k < sizeof ranges / sizeof *ranges; k++)
-            if (c >= ranges[k][0] && c <= ranges[k][1])
-                n += ranges[k][2];
-    }
+    for (; *s; s += utf8_length(s), n++)
+        for (size_t k = 0; k < sizeof range / sizeof *range; k += 3)
+            if (utf8_number(s) >= range[k] && utf8_number(s) <= range[k + 1])
+                n += range[k + 2];
     return n;
 }
 
@@ -4128,9 +4129,8 @@ void draw_attention(FILE *file, Mat weights, const char *const *row_name,
         fprintf(file, "  %*s  ", width, "");
         for (int j = 0; j < weights.cols; j++) {
             const char *s = last_characters(col_name[j], line);
-            char c[5] = " ";
-            if (s)
-                memcpy(c, s, (size_t)utf8_length(s));
+            char c[5];
+            sprintf(c, "%.*s", s ? utf8_length(s) : 1, s ? s : " ");
             fprintf(file, "%*s%s", 2 - columns(c), "", c);
         }
         fputc('\n', file);
@@ -5516,7 +5516,7 @@ Vocab learn_merges(char *const *text, int texts, int merges) {
 typedef struct {
     char *contents;          // the file, cut into strings
     char **source, **target; // `count` of each, pointers into it
-    int count;
+    int count, numbers;      // numbers: how many sources are nothing else
 } Text;
 
 void text_free(Text *t) {
@@ -5559,7 +5559,7 @@ char *skip_order_mark(char *text) {
 
 enum { LONGEST_LINE = 1 << 20 }; // bytes: no sentence is longer
 
-// Appends the first two columns of a line to the text -> NULL, or what is wrong
+// Puts the first two columns of a line behind the text -> NULL, or what is wrong
 const char *add_line(Text *t, char *line, Tokenizer tokenizer) {
     size_t length = strcspn(line, "\r");
     if (strlen(line) >= LONGEST_LINE)
@@ -5576,15 +5576,11 @@ const char *add_line(Text *t, char *line, Tokenizer tokenizer) {
     if (!target)
         return "expected source, tab, target; found no tab";
     cut_at(target, '\t'); // further columns
-    line = skip_order_mark(line);
-    target = skip_order_mark(target);
-    if (*skip_spaces(line) == '\0')
-        return "the source is empty";
-    if (*skip_spaces(target) == '\0')
-        return "the target is empty";
-    t->source[t->count] = line;
-    t->target[t->count++] = target;
-    return NULL;
+    t->source[t->count] = line = skip_order_mark(line);
+    t->target[t->count] = target = skip_order_mark(target);
+    t->numbers += !line[strspn(line, "0123456789")];
+    return !*skip_spaces(line) ? "the source is empty"
+         : !*skip_spaces(target) ? "the target is empty" : NULL;
 }
 
 // A file of pairs, in lower case if the tokenizer says so. Fails with file
@@ -5599,7 +5595,7 @@ Text read_pairs(const char *path, Tokenizer tokenizer) {
         fail("%s: more than %d lines", path, INT_MAX);
     t.source = allocate(2 * lines, sizeof *t.source);
     t.target = t.source + lines;
-    for (char *next; line && line < end; line = next) {
+    for (char *next; line && line < end; line = next, t.count++) {
         next = cut_at(line, '\n');
         const char *wrong = !next && line + strlen(line) < end
                               ? "a zero byte: this is not a text file"
@@ -5609,6 +5605,9 @@ Text read_pairs(const char *path, Tokenizer tokenizer) {
     }
     if (t.count == 0)
         fail("%s: the file is empty", path);
+    if (t.numbers > 0.9 * t.count)
+        fprintf(stderr, "%s: nearly every source is a number; are the first "
+                "two columns source and target?\n", path);
     return t;
 }
 

@@ -750,6 +750,10 @@ void test_files(void) {
           "anywhere else it is a character like any other");
     CLAIM(reads_as("a\tb\tCC-BY 2.0\t#17\nc\td\t\n", words, "a|b\nc|d\n"),
           "further columns are left out");
+    write_file(FILE_NAME, "1\tAh\t8\tOh\n2\tA\t9\tO\nx 3\ta\n", 24);
+    Text numbered = read_pairs(FILE_NAME, words);
+    CLAIM(numbered.numbers == 2, "sources that are only a number are counted");
+    text_free(&numbered);
     CLAIM(reads_as("A É\tŒuf\tX\n", lower_words, "a é|œuf\n")
           && reads_as("A É\tŒuf\tX\n", words, "A É|Œuf\n"),
           "text is lower-cased if that was asked for, else left as it is");
