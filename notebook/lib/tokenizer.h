@@ -24,7 +24,7 @@ typedef struct {
     int id;
 } Entry;
 
-// A word that is found first. What is `special` is no part of the language.
+// A word that is found first.
 typedef struct {
     const char *text, *found; // found: as it is looked for
     int id;

@@ -92,12 +92,13 @@ char *read_text(const char *path) {
     if (c < text + size)
         fail("%s:%d: a zero byte: this is not a text file", path, line);
     char *to = text;
-    for (const char *from = text; *from; *to = '\0') {
-        from = to == text || to[-1] == '\n' ? after_order_mark(from) : from;
-        *to = *from;
-        from += *from != '\0';
-        to += *to != '\0';
+    const char *from = after_order_mark(text);
+    while (*from) {
+        *to++ = *from++;
+        if (to[-1] == '\n')
+            from = after_order_mark(from);
     }
+    *to = '\0';
     return reallocate(text, (size_t)(to - text) + 1, 1);
 }
 

@@ -320,6 +320,14 @@ def test_gpt_use(folder):
           "a new --dropout holds everywhere", done.err)
 
 
+    for name, mark in (("plain", ""), ("marked", "\ufeff")):
+        write(folder, name, f"{mark}one line\n{mark}another\n" * 9)
+        done = gpt(folder, "train", name, *SMALL, "--steps", 1, "--model",
+                   f"{name}.safetensors")
+    claim(bytes_of(folder, "plain.safetensors") == bytes_of(folder, "marked.safetensors"),
+          "a byte order mark that begins a line is no character of a text", done.err)
+
+
 def test_gpt_refuses(folder):
     for content, words in (("", "empty"), ("ab\n\0", "zero byte"),
                            (b"ab\n\xff", "2: not valid UTF-8"),
