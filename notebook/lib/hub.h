@@ -312,10 +312,14 @@ bool is_there(const char *folder, const char *name) {
     return there;
 }
 
-// Such a file or, if there is none, one without values.
+// Such a file, an object, or, if there is none, one without values.
 JsonFile json_if_there(const char *folder, const char *name) {
-    return is_there(folder, name) ? read_json(folder, name)
-                                  : (JsonFile){.path = path_in(folder, name)};
+    if (!is_there(folder, name))
+        return (JsonFile){.path = path_in(folder, name)};
+    JsonFile f = read_json(folder, name);
+    if (f.values->kind != JSON_OBJECT)
+        fail("%s: not an object", f.path);
+    return f;
 }
 
 void json_free(JsonFile *f) {

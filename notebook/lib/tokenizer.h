@@ -224,6 +224,15 @@ const Json *child_of(const Json *v) {
     return v ? v->child : NULL;
 }
 
+// The first element of a setting, which is of that kind.
+const Json *first_of(const JsonFile *f, const char *key, int kind) {
+    const Json *v = setting(f, key);
+    if (v && v->kind != kind)
+        fail("%s: %s is not %s", f->path, key,
+             kind == JSON_ARRAY ? "a list" : "an object");
+    return child_of(v);
+}
+
 // What the files say of a special token: a text, an object, or NULL.
 const Json *said_of(const Tokens *t, const char *key, const JsonFile **where) {
     const Json *v = setting(&t->map, key);
@@ -258,14 +267,14 @@ int number_in(const JsonFile *f, double number) {
 // The words of tokenizer.json, tokenizer_config.json and added_tokens.json, all
 // of which give numbers.
 void read_numbered(Tokens *t) {
-    const Json *v = child_of(setting(&t->whole, "added_tokens"));
+    const Json *v = first_of(&t->whole, "added_tokens", JSON_ARRAY);
     for (; v; v = v->next) {
         const Json *id = member(v, "id");
         add_word(t, &t->whole, content_of(v),
                  number_in(&t->whole, id ? id->number : -1), v,
                  is_on(v, "special", false));
     }
-    v = child_of(setting(&t->config, "added_tokens_decoder"));
+    v = first_of(&t->config, "added_tokens_decoder", JSON_OBJECT);
     for (; v; v = v->next)
         add_word(t, &t->config, content_of(v),
                  number_in(&t->config, (double)read_whole(v->name, 0, 1e9)), v,

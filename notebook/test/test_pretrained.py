@@ -269,6 +269,14 @@ def test_other_tokenizers(folder):
                 "do_basic_tokenize": False}}),
             ("bert", ("never_split",), {"tokenizer_config.json": {
                 "never_split": ["a"]}}),
+            ("gpt2", ("added_tokens_decoder", "object"), {"tokenizer_config.json": {
+                "added_tokens_decoder": [{"content": "x", "id": 3}]}}),
+            ("gpt2", ("special_tokens_map.json", "object"), {
+                "special_tokens_map.json": ["a"]}),
+            ("gpt2", ("added_tokens", "list"), {**with_json("gpt2"), **{
+                "tokenizer.json": {"added_tokens": {"a": 1}, **{
+                    key: value for key, value in hub.tokenizer_json("gpt2").items()
+                    if key != "added_tokens"}}}}),
             ("gpt2", ("single_word", "xyz"), with_json(
                 "gpt2", ("xyz", 900, ("single_word",)))),
             ("gpt2", ("number", "added_tokens"), {"added_tokens.json": {"a": "1"}}),
