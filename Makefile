@@ -186,14 +186,16 @@ build/docs/build/examples: $(EXAMPLES)
 
 # ---------------------------------------------------------------- exercises
 
-# make grade N=5 SRC=mine.c JSON=results.json; what each takes is in tool.py.
+# make grade N=5 SRC=mine.c JSON=results.json; what each takes is in tool.py. A name may
+# have any sign in it: it is one word of the shell, as it was given to make.
+quoted = '$(subst ','\'',$(value $(1)))'
 EXERCISES = exercises exercise grade hint solution reset watch
 
 .PHONY: $(EXERCISES)
 $(EXERCISES):
 	$(call need,python3,python3)
 	@python3 docs/exercises/tool.py $@ $(foreach v,N SRC JSON FORCE SHOW,\
-	    $(if $($v),'$v=$($v)')) $(if $(STATUS),,|| [ $$? = 1 ])
+	    $(if $($v),$v=$(call quoted,$v))) $(if $(STATUS),,|| [ $$? = 1 ])
 
 break:
 	@mkdir -p exercises && cp -n transformer.c exercises/broken.c
@@ -201,7 +203,7 @@ break:
 
 class:
 	$(call need,python3,python3)
-	@python3 docs/exercises/class.py '$(DIR)' '$(CSV)' '$(N)'
+	@python3 docs/exercises/class.py $(foreach v,DIR CSV N,$(call quoted,$v))
 
 # ---------------------------------------------------------------- notebooks
 

@@ -1,71 +1,104 @@
 #!/usr/bin/env python3
-"""Grades a class: a folder with a folder or a zip file for each student.
+"""Grades a class: what a learning platform gives of an assignment, or a folder.
 
     python3 docs/exercises/class.py SUBMISSIONS MARKS.csv [N]
 
-`make class DIR=submissions CSV=marks.csv` does it. MARKS.csv has a row for each: points, of
-how many, how many regions are the reference's, who wrote the same lines, seconds, points
-by exercise, and what is wrong. It is written after each submission; if it is there, only
-submissions that are new or have changed are graded. Nothing in SUBMISSIONS is changed. It
-is tool.py that grades, with all its limits, a copy of one submission at a time.
+`make class DIR=submissions CSV=marks.csv` does it. SUBMISSIONS is a folder, or the platform's
+archive: in it is a folder, an archive or files of each student, in which collecting.py finds
+what is asked for. MARKS.csv has a row for each: points, of how many, how many regions are
+the reference's, who wrote the same lines, seconds, points by exercise, and what is wrong.
+Whoever cannot be graded has no points there, but a reason. It is written after each
+submission; if it is there, only submissions that are new or have changed are graded.
+Nothing in SUBMISSIONS is changed. It is graded as by tool.py, with all its limits.
+Exit status: 0; 1 if somebody could not be graded, 2 if the grader has failed, or is misused.
 """
 
 import csv
 import hashlib
 import io
 import itertools
-import json
-import shutil
+import re
 import sys
-import tempfile
 import time
-import zipfile
-from pathlib import Path
-from subprocess import TimeoutExpired
+from pathlib import Path, PurePosixPath
 
 import tool  # which knows where the next ones are
+import collecting
 import compiling
 import cutting
 import hand_ins
 import neighbors
-from files import ROOT, SETTINGS, Trouble, read_text, write_file
+from files import SETTINGS, Trouble, Unfit, read_text, write_file
+from grading import grade_all
 from refusing import code_of
 from source_file import Broken
-
-sys.path.append(str(ROOT / "tests" / "lib"))
-from command import run
 
 HEAD = ["submission", "digest", "points", "of", "reference", "alike", "seconds"]
 LONG = 40             # tokens of a region that two do not write in the same way by chance
 ALIKE = 2             # so many such regions are told
-SECONDS = 3600        # of a submission
-MOST_BYTES = 1 << 28  # of one that is packed
+# What learning platforms make of a student's name and a file's, or of a folder's.
+PLATFORMS = {
+    "Moodle": r"(.+_\d+)_assignsubmission_(?:file|onlinetext)_?(.*)",
+    "Blackboard": r"(.+)_\w+_\d{4}(?:-\d\d){5}(?:_(.+)|\.txt)",
+    "Canvas": r"(.+?_\d{2,}|(?:LATE_)?anon_\w+?)_\d{3,}_(.+\.\w+)",
+    "Brightspace": r"\d+-\d+ ?- (.+?) ?- \w+ \d\d?, \d{4} \d{3,4} ?[AP]M(?: ?- ?(.+))?"}
+# What they add for the teacher.
+LISTS = re.compile(r"(grades|marks)\.(csv|xlsx?)|index\.html|submission_metadata\.yml", re.I)
 
 
-def unpacked(submission, folder):
-    """A copy of what was handed in; the folder in it that has the student's files."""
-    if submission.is_dir():
-        shutil.copytree(submission, folder, symlinks=True)
+def platform_of(name):
+    """The student, and the name of the file, in a name that a platform has made; or None."""
+    return next(filter(None, (re.fullmatch(pattern, name) for pattern in PLATFORMS.values())),
+                None)
+
+
+def student_of(path, names):
+    """(the student, the path within what that student has handed in) of a path. A file that
+    is named as it is asked for tells of no student: None."""
+    top, _, rest = path.partition("/")
+    found = platform_of(top)
+    if found:
+        return found[1], "/".join(filter(None, [found[2], rest])) or top
+    before, wanted = collecting.split_name(top, names)
+    if wanted and not rest:
+        return before or None, path
+    if rest or collecting.PACKED.fullmatch(top):
+        return (None if top == "bugs" else top), rest or top
+    return PurePosixPath(top).stem, top
+
+
+def by_student(items, names):
+    """{student: [items]}; where all is in one folder or archive, its students."""
+    students = {}
+    for item in items:
+        student, path = student_of(item.path, names)
+        if not (LISTS.fullmatch(item.path)
+                or collecting.NOT_HANDED_IN.fullmatch(PurePosixPath(path).name)):
+            students.setdefault(student, []).append(item._replace(path=path))
+    below = [item for its in students.values() for item in its if "/" in item.path]
+    if len(students) == 1 and below and None not in students:
+        inner = by_student(*students.values(), names)
+        with_file = [s for s in inner if names[0] in collecting.which(inner[s], names)]
+        if None not in inner and (len(with_file) > 1 or any(map(platform_of, {
+                item.path.partition("/")[0] for item in below}))):
+            return inner
+    return students
+
+
+def students_in(folder, names, table):
+    """{student: [items]} of what the teacher has; the table of marks may lie there, too."""
+    if folder.is_dir():
+        items = [item for entry in sorted(folder.iterdir())
+                 if entry != table and not collecting.NOT_HANDED_IN.fullmatch(entry.name)
+                 for item in collecting.Walk(names).below(entry, entry.name)]
     else:
-        folder.mkdir()
-        try:
-            with zipfile.ZipFile(submission) as archive:
-                if sum(entry.file_size for entry in archive.infolist()) < MOST_BYTES:
-                    archive.extractall(folder)
-        except (zipfile.BadZipFile, OSError, RuntimeError, ValueError):
-            pass  # what is not there gets nothing
-    inside = [path for path in folder.iterdir() if path.is_dir() and not path.is_symlink()]
-    files = [path for path in folder.iterdir() if path.is_file()]
-    return inside[0] if len(inside) == 1 and not files else folder
-
-
-def digest_of(folder, wanted):
-    """A digest of what was handed in, and of how it is graded."""
-    found = hashlib.sha256(f"{wanted}\n{compiling.reference().name}".encode())
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.name != ".hints":
-            found.update(f"\0{path.relative_to(folder)}\0".encode() + path.read_bytes())
-    return found.hexdigest()[:12]
+        items = [*collecting.Walk(names, 64).below(folder)]
+    if not items or items[0].path == "":
+        raise Trouble(f"DIR={folder}: {items[0].why if items else 'nothing is in it'}")
+    students = by_student(items, names)
+    if None in students:
+        students[folder.stem] = students.pop(None)
+    return dict(sorted(students.items()))
 
 
 def shape(region):
@@ -75,9 +108,8 @@ def shape(region):
                  else token.text for token in neighbors.tokens(code))
 
 
-def shapes_of(folder, ours):
+def shapes_of(ours):
     """{region: its shape} of long regions that are not the reference's."""
-    SETTINGS.update(FOLDER=str(folder), SRC="")
     try:
         student = hand_ins.student_regions(hand_ins.student_file())
     except Broken:
@@ -98,32 +130,20 @@ def pairs_alike(shapes):
     return found
 
 
-def graded(folder, wanted, work):
-    """tool.py's results.json of one submission, and its seconds."""
-    result, begun = work / "results.json", time.monotonic()
-    result.unlink(missing_ok=True)
-    try:
-        said = run(sys.executable, tool.__file__, "grade", f"FOLDER={folder}", f"JSON={result}",
-                   f"N={wanted}", allowed=(), together=True, timeout=SECONDS).out
-    except TimeoutExpired:
-        said = f"stopped after {SECONDS} seconds"
-    top = json.loads(result.read_text(encoding="utf-8")) if result.exists() \
-        else {"output": said.strip(), "tests": []}
-    return top, round(time.monotonic() - begun)
-
-
-def row_of(top, seconds):
-    """The row of a submission, but for its name and digest."""
-    tests = {test["name"].partition(":")[0].split(" ")[-1]: test for test in top["tests"]
-             if test["visibility"] == "visible"}
-    hidden = [test["output"] for test in top["tests"] if test["visibility"] == "hidden"]
-    causes = [f"{name}: {test['output'].partition(chr(10))[0]}" for name, test in tests.items()
-              if test["status"] == "failed" and "not written yet" not in test["output"]]
-    return {"points": sum(test["score"] for test in tests.values()),
-            "of": sum(test["max_score"] for test in tests.values()),
-            "reference": "".join(hidden), "seconds": seconds,
-            **{name: test["score"] for name, test in tests.items()},
-            "causes": "; ".join(causes or ([] if tests else [top["output"]]))}
+def graded(found, chosen, row):
+    """The row of a student, which stays as it is if nothing has changed."""
+    digest = hashlib.sha256(repr((sorted(found.items()), [e.name for e in chosen],
+                                  compiling.reference().name)).encode()).hexdigest()[:12]
+    if row.get("digest") == digest:
+        return row
+    begun = time.monotonic()
+    results = [*grade_all(chosen)]
+    return {"digest": digest, "points": sum(r.score for r in results),
+            "of": sum(e.worth for e in chosen), "reference": tool.from_reference(),
+            "seconds": round(time.monotonic() - begun),
+            **{r.exercise.name: r.score for r in results},
+            "causes": "; ".join(f"{r.exercise.name}: {r.word}" for r in results
+                                if r.state == "wrong")}
 
 
 def read_rows(path):
@@ -145,42 +165,64 @@ def write_rows(path, rows, names):
     write_file(path, text.getvalue())
 
 
-def grade_class(submissions, path, wanted):
-    every = cutting.load_exercises()
-    names = [e.name for e in (tool.choose(every, wanted) if wanted else every)]
-    rows, work = read_rows(path), Path(tempfile.mkdtemp(dir=compiling.BUILD))
+def row_or_reason(found, chosen, row):
+    """The row of a student, and the exit status; without marks if there can be none."""
     try:
-        folders = {s.name: unpacked(s, work / f"copy-{k}") for k, s in enumerate(submissions)}
-        ours = {name: shape(region) for name, region in cutting.reference_regions().items()}
-        alike = pairs_alike({name: shapes_of(folder, ours)
-                             for name, folder in folders.items()})
-        for name, folder in folders.items():
-            row, digest = rows.get(name, {}), digest_of(folder, wanted)
-            if row.get("digest") != digest:
-                row = {"submission": name, "digest": digest,
-                       **row_of(*graded(folder, wanted, work))}
-            rows[name] = {**row, "alike": ", ".join(alike[name])}
-            write_rows(path, [rows[other] for other in folders if other in rows], names)
-            print(f"{name}: {row['points']}/{row['of']}", flush=True)
-    finally:
-        shutil.rmtree(work)
-    return 0
+        if isinstance(found, Unfit):
+            raise found
+        return graded(found, chosen, row), 0
+    except Unfit as unfit:
+        return {"causes": f"not graded: {unfit}"}, 1
+    except Exception as fault:
+        why = fault if isinstance(fault, Broken) else f"the grader fails: {fault!r}"
+        return {"causes": f"not graded: {why}"}, 2
+
+
+def grade_class(students, names, path, chosen):
+    found, shapes, rows, done, status = {}, {}, read_rows(path), {}, 0
+    ours = {name: shape(region) for name, region in cutting.reference_regions().items()}
+    with compiling.run_folder() as work:
+        def go_to(student):
+            SETTINGS.update(FOLDER=str(work / student), NOTES="", SRC="")
+
+        for student, items in students.items():
+            try:
+                found[student] = collecting.chosen(items, names)
+                go_to(student)
+                collecting.put(found[student], work / student)
+                shapes[student] = shapes_of(ours)
+            except Unfit as unfit:
+                found[student] = unfit
+        alike = pairs_alike(shapes)
+        for student, items in students.items():
+            go_to(student)
+            row, failed = row_or_reason(found[student], chosen, rows.get(student, {}))
+            status = max(status, failed)
+            more = [f"left out: {line}" for line in collecting.refused(items)
+                    if line not in row["causes"]]
+            print("\n  ".join([f"{student}: " + (f"{row['points']}/{row['of']}" if not failed
+                                                 else row["causes"]), *more]), flush=True)
+            done[student] = {**row, "submission": student,
+                             "alike": ", ".join(alike.get(student, [])),
+                             "causes": "; ".join(filter(None, [row["causes"], *more]))}
+            write_rows(path, done.values(), [e.name for e in chosen])
+    return status
 
 
 def main(arguments):
     if len(arguments) not in (2, 3) or not all(arguments[:2]):
         sys.stderr.write("class.py: which? make class DIR=submissions CSV=marks.csv\n")
         return 2
-    folder, path = Path(arguments[0]), Path(arguments[1]).absolute()
+    folder, path = (Path(name).absolute() for name in arguments[:2])
     try:
         if path.suffix != ".csv":
             raise Trouble(f"CSV={path} does not end in .csv, as in CSV=marks.csv")
-        if not folder.is_dir():
+        if not folder.exists():
             raise Trouble(f"DIR={folder}: there is no such folder")
-        compiling.reference()  # the grader, and the folder that copies are made in
-        return grade_class(sorted(s for s in folder.iterdir() if s.name[0] != "." and (
-            s.suffix == ".zip" or (s.is_dir() and not s.is_symlink()))), path,
-            "".join(arguments[2:]))
+        names = collecting.names_asked_for()
+        exercises = cutting.load_exercises()
+        chosen = tool.choose(exercises, arguments[2]) if arguments[2:3] > [""] else exercises
+        return grade_class(students_in(folder, names, path), names, path, chosen)
     except Broken as trouble:
         sys.stderr.write(f"error: {trouble}\n")
         return 2

@@ -13,8 +13,10 @@
     gradescope [N=1-30]          write build/gradescope.zip
 
 `make` has these commands as targets. N is a number, a name, or a list of them
-("1-5,8"). FOLDER is the student's folder (exercises), CC the compiler (cc).
-Exit status: 0 done, or full marks; 1 not; 2 misused, or a file is broken. Needs
+("1-5,8"). FOLDER is the student's folder (exercises); to `grade` it may be whatever was
+handed in, in which the files are found. CC is the compiler (cc).
+Exit status: 0 done, or full marks; 1 not; 2 misused, nothing that can be graded, or the
+grader fails: then there are no marks. Needs
 Python 3.8, a C compiler, and Linux, macOS or WSL. What an exercise is made of is told in
 CONTRIBUTING.md, "Add an exercise".
 """
@@ -29,6 +31,7 @@ if os.name == "nt":
     sys.exit("tool.py does not run on Windows itself: use WSL "
              "(https://learn.microsoft.com/windows/wsl/install)")
 
+import contextlib
 import json
 import re
 import signal
@@ -37,10 +40,11 @@ from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent.parent
 sys.path.append(str(DOCS / "exercises" / "grader"))
-from compiling import FILES
+import collecting
+from compiling import FILES, run_folder
 from cutting import around, load_exercises, make_stub, plant_bug, reference_regions
-from files import (EXERCISES, GRADER, REFERENCE, ROOT, SETTINGS, Trouble, digest, read_text,
-                   shown, student_folder, writable, write_file, zipped)
+from files import (EXERCISES, GRADER, REFERENCE, ROOT, SETTINGS, Trouble, Unfit, digest,
+                   read_text, shown, student_folder, writable, write_file, zipped)
 from grading import Result, grade_all, wanted_answers
 from hand_ins import (back_up, bug_file, handed_in, notes, region_of, remember, student_file,
                       student_regions)
@@ -129,8 +133,10 @@ def write_json(path, results, message):
               "status": "passed" if r.state == "right" else "failed",
               "output": "\n".join(filter(None, [r.word, r.detail.rstrip()])),
               "visibility": "visible"} for r in results]
-    tests.append({"name": "for staff", "number": "", "score": 0, "max_score": 0,
-                  "status": "passed", "output": from_reference(), "visibility": "hidden"})
+    if results:
+        tests.append({"name": "for staff", "number": "", "score": 0, "max_score": 0,
+                      "status": "passed", "output": from_reference(),
+                      "visibility": "hidden"})
     write_file(path, json.dumps({"output": message, "output_format": "text",
                                  "tests": tests}, indent=1, ensure_ascii=False)
                + "\n")
@@ -143,30 +149,57 @@ def chosen_exercises(exercises):
     return [e for e in exercises if e.kind == "write" or not SETTINGS.get("SRC")]
 
 
+@contextlib.contextmanager
+def handed_in_files():
+    """Of a FOLDER that was handed in, its files are found, and graded in another one."""
+    folder = SETTINGS.get("FOLDER")
+    if not folder or SETTINGS.get("SRC"):
+        yield
+        return
+    names = collecting.names_asked_for()
+    items = [*collecting.Walk(names).below(Path(folder).absolute())]
+    found = collecting.chosen(items, names)
+    print("".join(f"left out: {line}\n" for line in collecting.refused(items)), end="")
+    with run_folder() as place:
+        collecting.put(found, place)
+        SETTINGS.update(FOLDER=str(place), NOTES=folder)
+        try:
+            yield
+        finally:
+            SETTINGS["FOLDER"] = SETTINGS.pop("NOTES")
+
+
 def grade(exercises):
     chosen = chosen_exercises(exercises)
-    results, message, failed, changed = [], "", False, if_changed()
+    path = SETTINGS.get("JSON")
+    try:
+        with handed_in_files():
+            results, message = graded(chosen)
+            if path:
+                write_json(path, results, message)
+            return 0 if all(result.state == "right" for result in results) else 1
+    except Unfit as unfit:
+        if path:
+            write_json(path, [], f"not graded: {unfit}")
+        raise
+    except Broken:
+        if path and os.path.exists(path):
+            os.remove(path)  # no marks, not even those of another time
+        raise
+
+
+def graded(chosen):
+    """The results, as they are printed, and a message."""
+    results, changed = [], if_changed()
     if changed:
         print(changed)
-    try:
-        for result in grade_all(chosen):
-            results.append(result)
-            failing = result.state == "wrong" and not failed
-            failed = failed or failing
-            print_result(result, failing or len(chosen) == 1)
-        points = sum(r.score for r in results)
-        total = sum(e.worth for e in chosen)
-        full = points == total
-        print(f"score: {points}/{total}")
-        message = "\n".join(filter(None, [f"score: {points}/{total}", changed]))
-        return 0 if full else 1
-    except Broken as trouble:
-        message = str(trouble)
-        results += [Result(e, "wrong", message) for e in chosen[len(results):]]
-        raise
-    finally:
-        if SETTINGS.get("JSON") and message:
-            write_json(SETTINGS["JSON"], results, message)
+    for result in grade_all(chosen):
+        first = result.state == "wrong" and all(r.state != "wrong" for r in results)
+        results.append(result)
+        print_result(result, first or len(chosen) == 1)
+    score = f"score: {sum(r.score for r in results)}/{sum(e.worth for e in chosen)}"
+    print(score)
+    return results, "\n".join(filter(None, [score, changed]))
 
 
 ANSWERS = """# Answers to the exercises with numbers, a line each: name = value

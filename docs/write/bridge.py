@@ -117,7 +117,6 @@ def begin(folder):
     """The student's folder, which is empty; and the limits of a program."""
     SETTINGS["FOLDER"] = folder
     exercises.update((e.name, e) for e in cutting.load_exercises() if not e.source)
-    compiling.BUILD.mkdir(parents=True, exist_ok=True)
     compiling.outlines()
     return json.dumps({"seconds": compiling.CHECK_SECONDS, "output": compiling.MOST_OUTPUT,
                        "kept": compiling.KEPT_OUTPUT})

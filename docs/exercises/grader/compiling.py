@@ -1,6 +1,7 @@
 """Compiling and running what a student has written, confined as far as the system offers
 it; and the reference, which is compiled once."""
 
+import atexit
 import contextlib
 import functools
 import os
@@ -24,7 +25,6 @@ from hand_ins import student_file
 
 FILES = [GRADER / name for name in ("grade.c", "grade.h", "confine.c")]
 OBJECT = "reference.o"  # transformer.c and grade.c, whose functions give way to others
-BUILD = ROOT / "build" / "exercises"
 FLAGS = ("-std=c11 -Og -ffp-contract=off -Wall -Wno-unused-function -Wfloat-conversion "
          "-Wno-unused-const-variable -Werror=implicit-function-declaration").split()
 DEFINES = ["-DTRANSFORMER_NO_MAIN", "-DTRANSFORMER_DOUBLE", "-DTRANSFORMER_POISON"]
@@ -39,6 +39,20 @@ WRITTEN = "written"      # the file that a check may use
 NOBODY = 65534           # the user that confine.c becomes
 UNCONFINED = "EXERCISES_UNCONFINED" in os.environ  # which only the test sets
 STOP = threading.Event() # set when the tool itself is interrupted
+
+
+def build_folder():
+    """build/exercises; or where that is somebody else's, a folder that is gone in the end."""
+    folder = ROOT / "build" / "exercises"
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+    if not os.access(folder, os.W_OK):
+        folder = Path(tempfile.mkdtemp(prefix="exercises-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+BUILD = build_folder()
 
 
 class Wrong(Exception):
@@ -174,7 +188,6 @@ def reference():
     folder = BUILD / f"reference-{key}"
     if folder.exists():
         return folder
-    BUILD.mkdir(parents=True, exist_ok=True)
     for old in BUILD.iterdir():
         if time.time() - old.stat().st_mtime > 86400:
             shutil.rmtree(old, ignore_errors=True)

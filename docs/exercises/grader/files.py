@@ -23,6 +23,10 @@ class Trouble(Broken):
     """What ends the tool with one line and exit status 2."""
 
 
+class Unfit(Trouble):
+    """What was handed in cannot be graded; any other trouble is the grader's."""
+
+
 def read_text(path):
     """The text of a file, with plain line ends."""
     try:
@@ -69,9 +73,12 @@ def write_file(path, content):
 
 
 def shown(path):
-    """A path as messages show it: relative to the project where it lies in it."""
+    """A path as messages show it: relative to the folder in which files were found, or to
+    the project, where it lies in one of them."""
     path = Path(path).absolute()
-    return str(path.relative_to(ROOT) if ROOT in path.parents else path)
+    base = student_folder() if "NOTES" in SETTINGS else ROOT
+    base = base if base in path.parents else ROOT
+    return str(path.relative_to(base) if base in path.parents else path)
 
 
 def student_folder():

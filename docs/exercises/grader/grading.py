@@ -15,7 +15,8 @@ from compiling import (COMPILE_SECONDS, MEMORY, STOP, STRICT, WRITTEN, Wrong, co
                        confined_compiler, make_results, program_of, run_folder, watched)
 from cutting import (around, in_its_function, load_exercises, plant_bug,
                      reference_regions, source_of, with_preamble)
-from files import REFERENCE, ROOT, Trouble, digest, read_text, shown, student_folder, write_file
+from files import (REFERENCE, ROOT, Trouble, Unfit, digest, read_text, shown, student_folder,
+                   write_file)
 from hand_ins import (bug_file, given_answers, given_options, handed_in, notes, region_of,
                       remember_passed, remember_quietly, student_file, student_regions)
 from refusing import (code_of, codes, function_inside, refusal, refusal_of_bug,
@@ -350,15 +351,16 @@ GRADE = {"write": grade_write, "bug": grade_bug, "number": grade_number,
 
 
 def grade_one(exercise, student, path, made):
-    """Whatever breaks here costs this exercise alone."""
+    """The verdict on an exercise. What breaks the grader is no verdict."""
     try:
         return GRADE[exercise.kind](exercise, student, path, made)
     except Wrong as wrong:
         return Result(exercise, "wrong", wrong.word, wrong.detail)
-    except Broken as trouble:
-        return Result(exercise, "wrong", str(trouble))
-    except Exception as trouble:
-        return Result(exercise, "wrong", f"the grader fails: {trouble!r}")
+    except Unfit as unfit:
+        return Result(exercise, "wrong", str(unfit))
+    except Exception as fault:
+        raise Trouble(f"exercise {exercise.number}, {exercise.name}: the grader fails: "
+                      f"{fault if isinstance(fault, Broken) else repr(fault)}")
 
 
 def grade_all(chosen):
@@ -367,11 +369,12 @@ def grade_all(chosen):
     if any(exercise.kind == "write" for exercise in chosen):
         try:
             student = student_regions(path)
-        except Broken as trouble:  # what is in other files counts all the same
-            student = {exercise.name: str(trouble) for exercise in chosen}
+        except Unfit as unfit:  # what is in other files counts all the same
+            student = {exercise.name: str(unfit) for exercise in chosen}
             if all(exercise.kind == "write" for exercise in chosen):
                 raise
     made = compiling.reference()
+    STOP.clear()
     jobs = ThreadPoolExecutor(max(1, min(4, os.cpu_count() or 1)))
     results = [jobs.submit(grade_one, e, student, path, made) for e in chosen]
     try:

@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 from cutting import reference_regions
-from files import (SETTINGS, Trouble, digest, read_text, shown, student_folder, writable,
-                   write_file)
+from files import (SETTINGS, Trouble, Unfit, digest, read_text, shown, student_folder,
+                   writable, write_file)
 from source_file import read_regions
 
 
@@ -24,17 +24,20 @@ def handed_in(path):
     above = folder if folder in path.parents else path.parent
     place = Path(os.path.realpath(above)) / path.relative_to(above)
     if os.path.realpath(path) != str(place):
-        raise Trouble(f"{shown(path)}: a link leads there, and links are not followed")
+        raise Unfit(f"{shown(path)}: a link leads there, and links are not followed")
     if path.exists() and not (path.is_file() or path.is_dir()):
-        raise Trouble(f"{shown(path)} is not a file")
-    return read_text(path)
+        raise Unfit(f"{shown(path)} is not a file")
+    try:
+        return read_text(path)
+    except Trouble as trouble:
+        raise Unfit(str(trouble))
 
 
 def back_up(path):
     """Copy a student's file to backup/ before it is changed."""
     writable(path)
     stamp = time.strftime("%Y%m%d-%H%M%S")
-    folder = student_folder() / "backup"
+    folder = notes_folder() / "backup"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for count in range(1000):
@@ -53,11 +56,16 @@ def back_up(path):
 KINDS_OF_NOTES = {"hints": int, "passed": str, "written": str, "tries": str}
 
 
+def notes_folder():
+    """Where .hints is: beside what was handed in, not where it is graded."""
+    return Path(SETTINGS.get("NOTES") or student_folder())
+
+
 def read_notes():
     """What the file .hints says; None if it is broken."""
-    path = student_folder() / ".hints"
+    path = notes_folder() / ".hints"
     if path.is_symlink():
-        raise Trouble(f"{shown(path)} is a link: links are not followed")
+        raise Unfit(f"{shown(path)} is a link: links are not followed")
     if not path.is_file():
         return {}
     try:
@@ -75,7 +83,7 @@ def notes(kind):
 
 
 def remember(kind, name, value):
-    folder = student_folder()
+    folder = notes_folder()
     with locked(folder):
         memory = read_notes()
         if memory is None:
@@ -104,21 +112,16 @@ def locked(folder):
 
 
 def student_file():
-    """The student's file: SRC, or transformer.c of the student's folder; in what
-    was handed in, it may have another name."""
-    if SETTINGS.get("SRC"):
-        return Path(SETTINGS["SRC"]).absolute()
-    path = student_folder() / "transformer.c"
-    others = list(student_folder().glob("*.c")) if SETTINGS.get("FOLDER") else []
-    return others[0] if not path.exists() and len(others) == 1 else path
+    """The student's file: SRC, or transformer.c of the student's folder."""
+    return Path(SETTINGS.get("SRC") or student_folder() / "transformer.c").absolute()
 
 
 def student_regions(path):
     """The regions of the student's file, each for itself: in the place of one that is
     broken stands what is wrong, a text; so does, under "", what belongs to none."""
     if not path.exists():
-        how = "" if SETTINGS.get("SRC") else "; `make exercises` makes it"
-        raise Trouble(f"there is no {shown(path)}{how}")
+        how = "" if SETTINGS.get("SRC") or "NOTES" in SETTINGS else "; `make exercises` makes it"
+        raise Unfit(f"there is no {shown(path)}{how}")
     return read_regions(handed_in(path), shown(path), reference_regions())
 
 
@@ -129,9 +132,7 @@ def region_of(exercise, path, student):
 
 
 def bug_file(exercise):
-    name = f"{exercise.slug}.c"
-    flat = student_folder() / name
-    return flat if flat.exists() else student_folder() / "bugs" / name
+    return student_folder() / "bugs" / f"{exercise.slug}.c"
 
 
 def given_answers():
@@ -166,19 +167,19 @@ def given_options(exercise, path):
         try:
             words += [(place, word) for word in shlex.split(line, comments=True)]
         except ValueError:
-            raise Trouble(f"{place}: a quotation mark is not closed")
+            raise Unfit(f"{place}: a quotation mark is not closed")
     for k, (place, word) in enumerate(words):
         is_option = word.startswith("--")
         if is_option and word not in allowed:
-            raise Trouble(f"{place}: {word} may not be set here; these may: "
+            raise Unfit(f"{place}: {word} may not be set here; these may: "
                           + " ".join(allowed))
         if word == "--from" and word in [w for _, w in words[:k]]:
-            raise Trouble(f"{place}: --from stands here again: there are two "
+            raise Unfit(f"{place}: --from stands here again: there are two "
                           "trainings, on the text and on the pairs")
         if not is_option and (k == 0 or not words[k - 1][1].startswith("--")):
-            raise Trouble(f"{place}: what is \"{word}\"? Options begin with --")
+            raise Unfit(f"{place}: what is \"{word}\"? Options begin with --")
         if not is_option and words[k - 1][1] == "--from":
-            raise Trouble(f"{place}: --from stands alone: the model is the one that "
+            raise Unfit(f"{place}: --from stands alone: the model is the one that "
                           "the text has trained")
     return [word for _, word in words]
 

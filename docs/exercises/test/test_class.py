@@ -1,14 +1,19 @@
 """Gradescope, and a class."""
 
 import csv
+import io
 import json
+import os
 import re
 import shutil
 import sys
+import tarfile
 import zipfile
+from pathlib import PurePath
 
-from groups import EXERCISES, ONE, PAGES, REFERENCE, REGIONS, ROOT, ran, student
-
+from groups import (ONE, PAGES, REFERENCE, REGION, REGIONS, ROOT, of_kind, project,
+                    ran, student)
+import grading
 
 # Another way to write three bodies, all right; and two bodies that are wrong.
 OTHER_STYLE = {ONE: """\
@@ -37,12 +42,54 @@ OTHER_STYLE = {ONE: """\
                     "    return f;\n"}
 
 
-SUBMISSIONS = {
-    "full": {"my-transformer.c": REFERENCE, ".hints": "[1]",
-             "bugs/training-and-use.c": REFERENCE,
-             "overfit.options": "--dropout 0 --lr 3e-3 --warmup 20\n"},
-    "none": {},
-    "broken": {"transformer.c": REFERENCE.replace("? clip / norm", "? norm / clip")}}
+def _bodies(text, bodies, other='    exercise_todo("NAME");\n'):
+    """transformer.c with these bodies, and another one in the place of all the rest."""
+    return re.sub(REGION % r"\w+", lambda m: m[1] + bodies.get(m[2], other.replace(
+        "NAME", m[2])) + m[4], text, flags=re.S).encode()
+
+
+def _right():
+    """{name: data} of a student who has all of three exercises right."""
+    counts = next(page for page in of_kind("number") if page.name == "parameter_counts")
+    return {"transformer.c": _bodies(REFERENCE, OTHER_STYLE),
+            "answers.txt": "".join(f"{name} = {value!r}\n" for name, (value, _) in
+                                   grading.wanted_answers(counts).items()).encode(),
+            "bugs/too-good.c": REFERENCE.encode()}
+
+
+THREE = f"{ONE},parameter_counts,too_good"
+POINTS = sum(page.worth for page in PAGES if page.name in THREE.split(","))
+
+
+def _put(folder, files):
+    for name, data in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+
+
+def _zip(files, mode=0o100644, locked=False):
+    to = io.BytesIO()
+    with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            entry = zipfile.ZipInfo(name)
+            entry.external_attr, entry.compress_type = mode << 16, zipfile.ZIP_DEFLATED
+            archive.writestr(entry, data)
+    data = to.getvalue()
+    return data.replace(b"PK\1\2\x14\3\x14\0\0", b"PK\1\2\x14\3\x14\0\1") if locked else data
+
+
+def _tar(files, mode, link=None):
+    to = io.BytesIO()
+    with tarfile.open(fileobj=to, mode=mode) as archive:
+        for name, data in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+        if link:
+            entry = tarfile.TarInfo(link)
+            entry.type, entry.linkname = tarfile.SYMTYPE, "/etc/passwd"
+            archive.addfile(entry)
+    return to.getvalue()
 
 
 def gradescope(g):
@@ -56,39 +103,174 @@ def gradescope(g):
     zipfile.ZipFile(ROOT / "build" / "gradescope.zip").extractall(root / "source")
     (root / "source" / "run_autograder").rename(root / "run_autograder")
 
-    def graded(name, points):
-        """It runs somewhere else, and this is the sum."""
+    def graded(files, points):
+        """It runs somewhere else, and this is the sum; None: there are no marks."""
         shutil.rmtree(root / "submission", ignore_errors=True)
         (root / "submission").mkdir()  # Gradescope moves it there
-        for file, text in SUBMISSIONS[name].items():
-            (root / "submission" / file).parent.mkdir(exist_ok=True)
-            (root / "submission" / file).write_bytes(text.encode("utf-8"))
+        _put(root / "submission", files)
         done = ran("sh", root / "run_autograder", cwd="/", AUTOGRADER=str(root))
         result = root / "results" / "results.json"
         g.output = done.out + result.read_text(encoding="utf-8")
-        top = json.loads(result.read_text(encoding="utf-8"))
-        g.staff = top["tests"].pop()
-        return (done.status == 0
-                and sum(test["score"] for test in top["tests"]) == points
-                and [test["number"] for test in top["tests"]] == wanted)
+        tests = json.loads(result.read_text(encoding="utf-8"))["tests"]
+        if points is None:
+            return done.status == 0 and tests == []
+        g.staff = tests.pop()
+        return (done.status == 0 and sum(test["score"] for test in tests) == points
+                and [test["number"] for test in tests] == wanted)
 
+    full = {"my-transformer.c": REFERENCE.encode(), ".hints": b"[1]",
+            "training-and-use.c": REFERENCE.encode(),
+            "overfit.options": b"--dropout 0 --lr 3e-3 --warmup 20\n"}
     g.holds("the zip file, unpacked in an empty folder, gives a good submission its "
-            "points", graded("full", sum(page.worth for page in pages)))
+            "points", graded(full, sum(page.worth for page in pages)))
     g.holds("staff alone are told how much of it is the reference",
             g.staff["visibility"] == "hidden" and g.staff["output"]
             == f"{len(REGIONS)} of {len(REGIONS)} regions are the reference's", str(g.staff))
-    g.holds("an empty submission gets nothing, and results.json says why",
-            graded("none", 0))
-    g.holds("namely:", "there is no " in g.output)
-    g.holds("a mistake costs only its own points", graded("broken", 15))
+    for claim, files, say in (
+            ("an empty submission", {}, "nothing is in it"),
+            ("a submission with two files that could be it",
+             {name: REFERENCE.encode() + name.encode() for name in ("a.c", "b.c")}, "only one counts")):
+        g.holds(f"{claim} has no marks, and results.json says why",
+                graded(files, None) and f'"not graded: ' in g.output and say in g.output)
+    g.holds("a mistake costs only its own points, in a folder of a folder, too", graded(
+        {"a/b/transformer.c": REFERENCE.replace("? clip / norm", "? norm / clip").encode()},
+        15))
     g.holds("a usual mistake is named", "the quotient is turned round: factor · norm "
             "is clip (chapter 11, “Clipping”)" in g.output)
     g.holds("setup.sh is a shell script", ran(
         "sh", "-n", root / "source" / "setup.sh").status == 0)
 
 
+def _graded(g, handed, marks, wanted):
+    """{student: row of marks}"""
+    g.done = ran("make", "-s", "class", f"DIR={handed}", f"CSV={marks}", f"N={wanted}")
+    g.output = g.done.out
+    with open(marks, encoding="utf-8") as file:
+        return {row["submission"]: row for row in csv.DictReader(file)}
+
+
+def _of_platforms(right):
+    """{student: {path: data}}, as learning platforms and computers name things."""
+    flat = {PurePath(name).name: data for name, data in right.items()}
+    finder = _zip({**{f"work/{name}": data for name, data in right.items()},
+                   **{f"__MACOSX/work/._{name}": b"\0\5\26\7" for name in right}})
+
+    def each(before, files):
+        return {before + name: data for name, data in files.items()}
+
+    return {
+        "Ada Lovelace_657737": each("Ada Lovelace_657737_assignsubmission_file_/", right),
+        "Grace Hopper_657768": {
+            "Grace Hopper_657768_assignsubmission_file_/work.zip": finder,
+            "Grace Hopper_657768_assignsubmission_onlinetext_/onlinetext.html": b"<p>"},
+        "Karen Jones_657772": each("Karen Jones_657772_assignsubmission_file_", flat),
+        "smithbob_340934": {f"smithbob_340934_{208490284 + k}_{name}": data
+                            for k, (name, data) in enumerate(flat.items())},
+        "doejane_LATE_340935": {"doejane_LATE_340935_208490290_Work-1.ZIP": _zip(
+            each("a/B/", {"inner.zip": _zip({name.upper(): data
+                                             for name, data in right.items()})}))},
+        "anon_Xy3Zq": each("anon_Xy3Zq_20849_", flat),
+        "Homework 3_turing": {**each("Homework 3_turing_attempt_2026-11-20-23-58-01_", flat),
+                              "Homework 3_turing_attempt_2026-11-20-23-58-01.txt": b"Name:"},
+        "Homework 3_church": {"Homework 3_church_attempt_2026-11-20-23-59-59_my work.tgz":
+                              _tar(each("./work/", right), "w:gz")},
+        "submission_147802433": each("submission_147802433/exercises/", right),
+        "Alan Kay": each("816-4711 - Alan Kay - Nov 20, 2026 1158 PM/", flat),
+        "Wirth, Niklaus(nw1)": {
+            **each("Wirth, Niklaus(nw1)/Submission attachment(s)/", flat),
+            "Wirth, Niklaus(nw1)/timestamp.txt": b"20261120"},
+        "surname_123": each("surname_123_", flat)}
+
+
+def class_of_twelve(g):
+    """Right answers, in every shape that platforms' documentation names."""
+    handed, marks = g.folder / "it's a class", g.folder / "O'Brien's marks.csv"
+    every = _of_platforms(_right())
+    for files in every.values():
+        _put(handed, files)
+    _put(handed, {name: b"?" for name in ("grades.csv", "index.html", "submission_metadata.yml",
+                                          ".DS_Store", "Thumbs.db", "__MACOSX/._x.c")})
+    rows = _graded(g, handed, marks, THREE)
+    for name in sorted({*every} | {*rows}):
+        g.holds(f"{name} has all points",
+                name in rows and rows[name]["points"] == rows[name]["of"] == str(POINTS),
+                str(rows.get(name)))
+    g.holds("and nobody else has a row", {*rows} == {*every} and g.done.status == 0)
+    packed = g.folder / "class.zip"
+    packed.write_bytes(_zip({f"assignment_9100_export/{path.relative_to(handed)}":
+                             path.read_bytes() for path in handed.rglob("*") if path.is_file()}))
+    again = _graded(g, packed, marks, THREE)
+    g.holds("the platform's archive, not unpacked, has the same students with the same files",
+            again == rows and g.done.status == 0, str(again))
+
+
+def not_graded(g):
+    """What cannot be graded is named with its reason, and has no marks."""
+    handed, mine = g.folder / "handed", _right()["transformer.c"]
+    one = {"transformer.c": mine}
+    nested = _zip(one)
+    for _ in range(9):
+        nested = _zip({"inner.zip": nested})
+    shapes = {
+        "two": ({"two/a.c": mine, "two/b.c": mine + b"//"},
+                "2 files could be transformer.c, and only one counts: a.c, b.c"),
+        "copies": ({"copies/transformer.c": mine, "copies/transformer (1).c": mine + b"//"},
+                   "only one counts"),
+        "report": ({"report/report.pdf": b"%PDF"}, "no file in it is asked for: there is report.pdf"),
+        "damaged.zip": ({"damaged.zip": _zip(one)[:900]}, "damaged.zip: it cannot be unpacked"),
+        "no.zip": ({"no.zip": b"PK no"}, "no.zip: this is no archive"),
+        "locked.zip": ({"locked.zip": _zip(one, locked=True)}, "is encrypted"),
+        "seven.7z": ({"seven.7z": b"7z\xbc\xaf\x27\x1c"}, "7z is not unpacked here"),
+        "link.zip": ({"link.zip": _zip({"transformer.c": b"/etc/passwd"}, 0o120777)},
+                     "transformer.c: links are not followed"),
+        "outside.zip": ({"outside.zip": _zip({"../../transformer.c": mine})},
+                        "its path leads out of the archive"),
+        "large": ({"large/big.zip": _zip({"a.tar": bytes(257) + b"ustar" + bytes(290 << 20)})},
+                  "more than 256 MB"),
+        "many.zip": ({"many.zip": _zip({str(k): b"" for k in range(20100)})}, "20000 files"),
+        "deep.zip": ({"deep.zip": nested}, "an archive in 6 others is not unpacked"),
+        "latin": ({"latin/transformer.c": b"// caf\351\n" + mine}, "this is not UTF-8 text"),
+        "nothing": ({"nothing/.DS_Store": b"?"}, "nothing is in it")}
+    for files, _ in shapes.values():
+        _put(handed, files)
+    (handed / "secret").mkdir()
+    (handed / "secret" / "transformer.c").symlink_to(ROOT / "transformer.c")
+    shapes["secret"] = {}, "transformer.c: links are not followed"
+    _put(handed, {"in part.tar": _tar({**one, "../../out.c": mine}, "w", "passwd.c")})
+    rows = _graded(g, handed, g.folder / "marks.csv", ONE)
+    for name, (_, why) in shapes.items():
+        row = rows.get(name, {"points": "none", "causes": ""})
+        g.holds(f"{name}: {why}", row["points"] == "" and row[ONE] == "" and why in row["causes"]
+                and re.search(rf"^{re.escape(name)}: not graded: .*{re.escape(why)}", g.output,
+                              re.M), str(row))
+    row = rows["in part.tar"]
+    g.holds("what can be graded is; what was left out is named beside it", row["points"] == "10"
+            and "../../out.c: its path leads out" in row["causes"]
+            and "left out: passwd.c: links are not followed" in g.output, str(row))
+    g.holds("make says that somebody could not be graded; and nothing else is written", "Error 1"
+            in g.output and not [*g.folder.parent.glob("out.c"), *g.folder.glob("out.c")])
+
+
+def read_only(g):
+    """A course's folder that only its owner may write, used by somebody else."""
+    copy = project(g)
+    (copy / "build" / "exercises").unlink()
+    student(g.folder / "mine.c", {ONE: OTHER_STYLE[ONE]})
+    for path in copy.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    no_rights = "setpriv --bounding-set -all --inh-caps -all".split() * (os.geteuid() == 0)
+    for path in (copy, copy / "build"):
+        path.chmod(0o555)
+    done = ran(*no_rights, sys.executable, "docs/exercises/tool.py", "grade", f"N={ONE}",
+               "SRC=../mine.c", cwd=copy)
+    for path in (copy, copy / "build"):
+        path.chmod(0o755)
+    g.holds("a right answer is right where build/ may not be written", done.status == 0
+            and "score: 10/10" in done.out, done.out)
+
+
 def _hand_in(handed):
-    """Six submissions: folders, and two zip files, one of which is none."""
+    """Five submissions: folders, and a zip file."""
     todo = '    exercise_todo("NAME");\n'
     renamed = {name: re.sub(r"\b(total|seen|s|top)\b", r"my_\1", body)
                for name, body in OTHER_STYLE.items()}
@@ -100,39 +282,31 @@ def _hand_in(handed):
     with zipfile.ZipFile(handed / "two.zip", "w") as archive:
         archive.write(handed / "two" / "transformer.c", "exercises/transformer.c")
     shutil.rmtree(handed / "two")
-    (handed / "no.zip").write_bytes(b"PK no")
 
 
 def a_class(g):
-    """Six submissions, to a table of marks."""
+    """Five submissions, to a table of marks."""
     handed, marks = g.folder / "submissions", g.folder / "marks.csv"
     _hand_in(handed)
     before = {path: path.read_bytes() for path in handed.rglob("*") if path.is_file()}
 
-    def graded():
-        g.output = ran(sys.executable, EXERCISES / "class.py", handed, marks,
-                       f"{ONE},softmax_backward").out
-        with open(marks, encoding="utf-8") as file:
-            return {row["submission"]: row for row in csv.DictReader(file)}
-
-    rows = graded()
+    rows = _graded(g, handed, marks, f"{ONE},softmax_backward")
     g.holds("each submission, a folder or a zip file, has its row of marks", {
         name: row["points"] for name, row in rows.items()} == {
-        "reference": "20", "one": "20", "two.zip": "20", "empty": "0", "loop": "0",
-        "no.zip": "0"}, str(rows))
+        "reference": "20", "one": "20", "two.zip": "20", "empty": "0", "loop": "0"},
+            str(rows))
     g.holds("it says what is the reference's, who wrote the same lines with other names, "
             "and what is wrong", rows["reference"]["reference"].startswith(
                 f"{len(REGIONS)} of {len(REGIONS)} ")
             and rows["one"]["alike"] == "2 regions as two.zip"
             and not rows["reference"]["alike"] and rows["one"][ONE] == "10"
-            and "a loop without end" in rows["loop"]["causes"]
-            and "there is no " in rows["no.zip"]["causes"], str(rows))
+            and "a loop without end" in rows["loop"]["causes"], str(rows))
     g.holds("no submission is changed", before == {
         path: path.read_bytes() for path in handed.rglob("*") if path.is_file()})
     student(handed / "loop" / "transformer.c",
             {ONE: OTHER_STYLE[ONE], "*": '    exercise_todo("NAME");\n'})
     marks.write_text(marks.read_text().replace(rows["one"]["digest"] + ",20",
                                                rows["one"]["digest"] + ",19"))
-    again = graded()
+    again = _graded(g, handed, marks, f"{ONE},softmax_backward")
     g.holds("a second time only what has changed is graded", again["loop"]["points"] == "10"
             and again["one"]["points"] == "19", str(again))

@@ -29,20 +29,25 @@ def changed_reference(g):
 
 
 def broken_tool(g):
-    """What breaks the tool costs one exercise."""
+    """A fault of the grader: status 2, one line, and no marks."""
     copy = project(g)
     path = copy / "docs" / "exercises" / "pages" / "head.md"
     path.write_bytes(path.read_bytes() + b"= it does not fit\n{nothing -> m}\n")
     line = path.read_bytes().count(b"\n")
-    result = g.folder / "broken.json"
-    student(copy / "mine.c", {"head": "    return m;\n", "clip_factor": "    ;\n&\n"})
-    g.output = in_copy(copy, "grade", "N=head,clip_factor", "SRC=mine.c",
-                       f"JSON={result}").out
-    tests = g.graded(result)
-    g.holds("what breaks the tool costs that exercise alone, which says so",
-            f'head.md:{line}: {{nothing -> m}}: the lines of the region in transformer.c '
-            'hold "nothing" 0 times' in tests["head"]["output"]
-            and [test["status"] for test in tests.values()] == ["failed", "passed"])
+    why = f"exercise 7, head: the grader fails: docs/exercises/pages/head.md:{line}: {{nothing"
+    result, handed = g.folder / "broken.json", g.folder / "handed" / "one"
+    result.write_text('{"tests": []}')
+    handed.mkdir(parents=True)
+    student(handed / "mine.c", {"head": "    return m;\n", "clip_factor": "    ;\n&\n"})
+    done = in_copy(copy, "grade", "N=clip_factor,head", f"FOLDER={handed}", f"JSON={result}")
+    g.holds("what breaks the tool is told, and there are no marks", done.status == 2
+            and f"error: {why}" in done.out and "score" not in done.out
+            and not result.exists(), done.out)
+    done = ran(sys.executable, "docs/exercises/class.py", handed.parent, g.folder / "marks.csv",
+               "clip_factor,head", cwd=copy)
+    table = (g.folder / "marks.csv").read_text()
+    g.holds("nor are there any in a class", done.status == 2 and "one,,,,,,,,," in table
+            and f"one: not graded: {why}" in done.out, done.out + table)
 
 
 def _backed_up(g):
