@@ -45,7 +45,7 @@ from compiling import FILES, run_folder
 from cutting import around, load_exercises, make_stub, plant_bug, reference_regions
 from files import (EXERCISES, GRADER, REFERENCE, ROOT, SETTINGS, Trouble, Unfit, digest,
                    read_text, shown, student_folder, writable, write_file, zipped)
-from grading import Result, grade_all, wanted_answers
+from grading import grade_all, wanted_answers
 from hand_ins import (back_up, bug_file, handed_in, notes, region_of, remember, student_file,
                       student_regions)
 from source_file import Broken, is_stub, replace_region, stub_body

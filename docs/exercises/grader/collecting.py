@@ -108,7 +108,7 @@ class Walk:
 
     def inside(self, name, data, depth):
         """The items of a file, which may be an archive."""
-        kind, why = kind_of(data), ""
+        kind, why = kind_of(data) or "tar" * name.lower().endswith(".tar"), ""
         if self.bytes < 0 or self.files < 0:
             why = f"more than {MOST_BYTES >> 20} MB, or {MOST_FILES} files, are not read"
         elif kind and kind not in ("zip", "tar", *OPENED):
@@ -120,15 +120,26 @@ class Walk:
         elif not kind and len(data) > MOST_SOURCE:
             why = f"it has more than {MOST_SOURCE >> 20} MB"
         if why or not kind:
-            asked_for = split_name(PurePosixPath(name).name, self.names)[1] \
-                or has_regions(Item(name, data, why))
-            yield Item(name, None if why else data if asked_for else b"", why)
+            yield Item(name, None, why) if why else self.text(name, data)
             return
         try:
             yield from or_none(name, itertools.chain.from_iterable(
                 self.member(name, *inner, depth) for inner in members(kind, data, name)))
         except Exception as error:  # whatever a damaged or a locked one raises
             yield Item(name, None, f"it cannot be unpacked: {error}")
+
+    def text(self, name, data):
+        """The item of a file that is no archive."""
+        wanted = split_name(PurePosixPath(name).name, self.names)[1]
+        if not wanted and not has_regions(name, data):
+            return Item(name, b"", "")
+        try:
+            data.decode()
+        except UnicodeDecodeError:
+            return Item(name, None, "this is not UTF-8 text")
+        if wanted == self.names[0] and not has_regions(name, data):
+            return Item(name, None, "it has no line //@ exercise NAME")
+        return Item(name, data, "")
 
     def member(self, name, inner, is_file, opened, depth):
         """The items of what has this name in an archive."""
@@ -177,23 +188,20 @@ def region_names():
     return {name.encode() for name in reference_regions()}
 
 
-def has_regions(item):
+def has_regions(path, data):
     """Whether this is a file with exercises in it, whatever its name."""
-    return (WITH_REGIONS.fullmatch(PurePosixPath(item.path).name) is not None
-            and not region_names().isdisjoint(REGION.findall(item.data or b"")))
+    return (WITH_REGIONS.fullmatch(PurePosixPath(path).name) is not None
+            and not region_names().isdisjoint(REGION.findall(data)))
 
 
 def which(items, names):
     """{name that is asked for: [items]}"""
     found = {}
     for item in items:
-        name = split_name(PurePosixPath(item.path).name, names)[1]
-        if name in ("", names[0]) and has_regions(item):
-            name = names[0]
+        name = split_name(PurePosixPath(item.path).name, names)[1] \
+            or names[0] * has_regions(item.path, item.data or b"")
         if name and item.data is not None:
             found.setdefault(name, []).append(item)
-    if any(map(has_regions, found.get(names[0], []))):
-        found[names[0]] = [item for item in found[names[0]] if has_regions(item)]
     return found
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import compiling
 from comparing import compare
 from compiling import (COMPILE_SECONDS, MEMORY, STOP, STRICT, WRITTEN, Wrong, compile_grader,
-                       confined_compiler, make_results, program_of, run_folder, watched)
+                       confined_compiler, make_results, program_of, run_folder)
 from cutting import (around, in_its_function, load_exercises, plant_bug,
                      reference_regions, source_of, with_preamble)
 from files import (REFERENCE, ROOT, Trouble, Unfit, digest, read_text, shown, student_folder,
@@ -145,8 +145,7 @@ def outputs_of_program(exercise, text, made):
                                 [WRITTEN, STEPS], folder, drawn)
         if right.status or right.stopped or not right.output:
             raise Trouble(f"{exercise.source} does not run: {right.stopped or right.output}")
-        with watched(made):
-            ended, _ = make_results(made, program, [WRITTEN, STEPS], folder, drawn)
+        ended, _ = make_results(made, program, [WRITTEN, STEPS], folder, drawn)
     return ended, right.output
 
 

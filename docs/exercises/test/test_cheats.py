@@ -6,8 +6,8 @@ import re
 import signal
 import sys
 
-from groups import (CI, ONE, REFERENCE, REGION, REGIONS, of_kind, ran, running, student,
-                     within, MODULES)
+from groups import (CI, ONE, REFERENCE, REGION, of_kind, ran, running, student, within,
+                    MODULES)
 import compiling
 import refusing
 import source_file
@@ -23,10 +23,6 @@ BAD = {
     ONE: ("loops for ever", "    unsigned sleep(unsigned);\n"
                     "    for (;;)\n        sleep(1);\n",
                     "stopped after 10 seconds: a loop without end?"),
-    "softmax_backward": ("writes far outside", """\
-    for (int i = 0; i < 10000000; i++)
-        dw.at[i] = 1;
-""", "crashes: "),
     "attention_forward": ("prints 1 GB", """\
     for (long i = 0; i < 1 << 24; i++)
         printf("%063ld\\n", i);
@@ -36,23 +32,12 @@ BAD = {
     while ((c = getchar()) != EOF)
         ;
 """, "wrong: "),
-    "head": ("ends the program with status 0", "    exit(0);\n",
-             "your code ended the program itself (status 0)"),
     "embedding_backward": ("takes memory without end", """\
     for (;;)
         *(volatile char *)malloc(1 << 24) = 1;
 """, "crashes: "),
-    "activation_backward": ("calls itself without end", """\
-    volatile char room[100] = {(char)activation};
-    activation_backward(dy, x, activation + room[0]);
-    room[1] = 1;
-""", "crashes: "),
     "ffn_backward": ("writes one place before the first", "    dx.at[-1] = 1;\n&\n",
                      "wrong: "),
-    "norm_forward": ("is not a number", """\
-    real mean = NAN, scale = NAN;
-    y[0] = from[0];
-""", "wrong: ", "not a number"),
     "norm_backward": ("prints control characters",
                       '    printf("\\033[31m\\377 hello\\n");\n', "wrong: ", "?[31m"),
     "residual_leave": ("fails by itself", '    fail("no idea");\n',
@@ -64,18 +49,6 @@ BAD = {
                               "    return my_own_helper(x);\n",
                               "my_own_helper stands outside of the region"),
     "decoder_layer_forward": ("one brace too many", "    }\n}\n", "do not match"),
-    "decoder_layer_backward": ("gives back what it got", """\
-    return dout;
-    exercise_todo("decoder_layer_backward");
-""", "wrong: "),
-    "padding_mask": ("is empty", "", "wrong: "),
-    "causal_padding_mask": ("overruns an array of its own", """\
-    int small[4];
-    for (int i = 0; i < 4 * T; i++)
-        small[i] = i;
-    visible[0] = (unsigned char)small[T % 4];
-""", "c"),
-    "loss_forward": ("kills itself", "    int raise(int);\n    raise(9);\n", "crashes: killed"),
     "loss_backward": ("writes one place after the last", "    d[V] = 1;\n&\n",
                       "wrong: "),
     "clip_factor": ("ends by a signal of which one seldom hears", "    int raise(int);\n"
@@ -111,41 +84,23 @@ def bad_students(g):
             g.output.count("a hint: make hint") == 1)
     top = json.loads(result.read_text(encoding="utf-8"))
     g.holds("results.json has the fields of Gradescope, and no others",
-            _fields_are_right(top))
-
-
-def _fields_are_right(top):
-    fields = {"name", "number", "score", "max_score", "status", "output", "visibility"}
-    return (set(top) == {"output", "output_format", "tests"}
-            and top["output_format"] == "text" and len(top["tests"]) == len(REGIONS) + 1
-            and top["tests"].pop()["visibility"] == "hidden"
-            and top["output"] == "score: {}/{}".format(
-                sum(test["score"] for test in top["tests"]),
-                sum(test["max_score"] for test in top["tests"]))
-            and all(set(test) == fields and isinstance(test["number"], str)
-                    and test["visibility"] == "visible"
-                    and test["status"] == ("passed" if test["score"]
-                                           == test["max_score"] else "failed")
-                    and 0 <= test["score"] <= test["max_score"]
-                    and len(test["output"]) < 80000 for test in top["tests"]))
+            set(top) == {"output", "output_format", "tests"} and all(
+                set(test) == {"name", "number", "score", "max_score", "status", "output",
+                              "visibility"} and len(test["output"]) < 80000
+                and (test["status"] == "passed") == (test["score"] == test["max_score"])
+                for test in top["tests"]) and top["output"] == f"score: {right}/"
+            f"{sum(test['max_score'] for test in top['tests'])}")
 
 
 # (region, claim, body, what is said of it)
 CHEATS = [
     ("matmul_definition", "prints the verdict and leaves by exit",
      '    puts("right: 1 cases");\n    exit(0);\n', "ended the program itself"),
-    ("dropout_row", "prints the verdict and leaves by _Exit", """\
-    puts("right: 3 cases");
-    fflush(stdout);
-    _Exit(0);
-""", "ended the program itself"),
     (ONE, "computes, prints the verdict and leaves after the first case", """\
 &
     puts("right: 8 cases");
     exit(0);
 """, "ended the program itself"),
-    ("softmax_backward", "prints the verdict without a newline",
-     '    printf("right: 3 cases");\n', "wrong: dw"),
     ("attention_forward", "ends its function, for a constructor", """\
 }
 __attribute__((constructor)) static void early(void) {
@@ -249,18 +204,6 @@ READS = """\
     __asm__(".pushsection .rodata\\n.incbin \\"@SECRET@\\"\\n.popsection");
 &
 """
-REPLACES = DECLARED + """\
-    FILE *file = fopen("new", "w");
-    fputs("#!/bin/sh\\necho right: 8 cases\\n", file);
-    fclose(file);
-    chmod("new", 0777);
-    rename("new", "@FILE@");
-"""
-UNLINKS = DECLARED + """\
-&
-    unlink("written");
-    mkdir("written", 0777);
-"""
 BEHIND = """
 import sys
 sys.path[:0] = {}
@@ -276,7 +219,6 @@ except compiling.Wrong as wrong:
     result = grading.Result(page, "wrong", wrong.word, wrong.detail)
 print(compiling.confinement(made) == 0, result.state, result.word, result.detail)
 """
-UNCONFINED = {"EXERCISES_UNCONFINED": "1"}
 
 
 def cheats(g):
@@ -292,8 +234,8 @@ def cheats(g):
     said = refusing.refusal(source_file.Region(6, ["    int sys##tem;"]), "mine.c")
     g.holds("a name may not be joined of two halves", said
             == "mine.c:7: # is not allowed in an exercise", said)
-    for how, environment, tried in (("", {}, CHEATS),
-                                    ("not confined: ", UNCONFINED, CHEATS[::2])):
+    for how, environment, tried in (("", {}, CHEATS), ("not confined: ", {
+            "EXERCISES_UNCONFINED": "1"}, CHEATS[::2])):
         g.tool("grade", source, f"JSON={result}",
                "N=" + ",".join(c[0] for c in tried), environment=environment)
         tests = g.graded(result)
@@ -344,39 +286,32 @@ def bug_cheats(g):
 
 def behind(g):
     """What a student's program can do whose text was not refused."""
-    def graded(body, environment):
+    def graded(body):
         path = g.folder / "cheat.c"
         student(path, {ONE: body})
         return ran(sys.executable, "-c", BEHIND.format(MODULES, ONE), path,
-                   SECRET="a key", **environment).out
+                   SECRET="a key").out
 
     (g.folder / "cheat.c.secret").write_text("a key\n")
-    offered = graded("&\n", {})
+    offered = graded("&\n")
     if CI or offered.startswith("True"):
         g.holds("a program is confined, and what is right is right",
                 offered.startswith("True right  right: 8 cases"), offered)
-        said = graded(ESCAPES, {})
+        said = graded(ESCAPES)
         g.holds("a program that is confined reads and writes no other file, starts no "
                 "process, signals none, and has no network", "it tries\n" in said
                 and "ended the program itself" in said and "done: " not in said, said)
         if os.geteuid() == 0:
             g.holds("as root, the tool runs it as another user", "user 65534" in said,
                     said)
-        said = graded(READS, {})
+        said = graded(READS)
         g.holds("nor does the compiler read another file", "does not compile" in said
                 and "right:" not in said and "a key" not in said, said)
-        said = graded('#include "@SECRET@"\n&\n', {})
+        said = graded('#include "@SECRET@"\n&\n')
         g.holds("not even to show its lines in an error", "does not compile" in said
                 and "a key" not in said, said)
     else:
         g.lines.append("skip this system cannot confine a program")
-    said = graded(REPLACES, UNCONFINED)
-    g.holds("not confined: a program that puts a file in the reference's place gets "
-            "nothing", "False wrong wrong: your code changes the grader's files" in said,
-            said)
-    said = graded(UNLINKS, UNCONFINED)
-    g.holds("the reference is as before; and results that are removed are compared "
-            "all the same", "False right  right: 8 cases" in said, said)
 
 
 def signals(g):
