@@ -90,7 +90,7 @@ def students_in(folder, names, table):
     if folder.is_dir():
         items = [item for entry in sorted(folder.iterdir())
                  if entry != table and not collecting.NOT_HANDED_IN.fullmatch(entry.name)
-                 for item in collecting.Walk(names).below(entry, entry.name)]
+                 for item in collecting.Walk(names).below(entry, collecting.readable(entry))]
     else:
         items = [*collecting.Walk(names, 64).below(folder)]
     if not items or items[0].path == "":
@@ -182,20 +182,17 @@ def grade_class(students, names, path, chosen):
     found, shapes, rows, done, status = {}, {}, read_rows(path), {}, 0
     ours = {name: shape(region) for name, region in cutting.reference_regions().items()}
     with compiling.run_folder() as work:
-        def go_to(student):
-            SETTINGS.update(FOLDER=str(work / student), NOTES="", SRC="")
-
-        for student, items in students.items():
+        for k, (student, items) in enumerate(students.items()):
+            SETTINGS.update(FOLDER=str(work / str(k)), NOTES="", SRC="")
             try:
                 found[student] = collecting.chosen(items, names)
-                go_to(student)
-                collecting.put(found[student], work / student)
+                collecting.put(found[student], work / str(k))
                 shapes[student] = shapes_of(ours)
             except Unfit as unfit:
                 found[student] = unfit
         alike = pairs_alike(shapes)
-        for student, items in students.items():
-            go_to(student)
+        for k, (student, items) in enumerate(students.items()):
+            SETTINGS.update(FOLDER=str(work / str(k)))
             row, failed = row_or_reason(found[student], chosen, rows.get(student, {}))
             status = max(status, failed)
             more = [f"left out: {line}" for line in collecting.refused(items)
@@ -213,6 +210,7 @@ def main(arguments):
     if len(arguments) not in (2, 3) or not all(arguments[:2]):
         sys.stderr.write("class.py: which? make class DIR=submissions CSV=marks.csv\n")
         return 2
+    sys.stdout.reconfigure(errors="replace")
     folder, path = (Path(name).absolute() for name in arguments[:2])
     try:
         if path.suffix != ".csv":

@@ -14,7 +14,7 @@
 
 `make` has these commands as targets. N is a number, a name, or a list of them
 ("1-5,8"). FOLDER is the student's folder (exercises); to `grade` it may be whatever was
-handed in, in which the files are found. CC is the compiler (cc).
+handed in, in which the files are found; SRC, too. CC is the compiler (cc).
 Exit status: 0 done, or full marks; 1 not; 2 misused, nothing that can be graded, or the
 grader fails: then there are no marks. Needs
 Python 3.8, a C compiler, and Linux, macOS or WSL. What an exercise is made of is told in
@@ -151,22 +151,25 @@ def chosen_exercises(exercises):
 
 @contextlib.contextmanager
 def handed_in_files():
-    """Of a FOLDER that was handed in, its files are found, and graded in another one."""
-    folder = SETTINGS.get("FOLDER")
-    if not folder or SETTINGS.get("SRC"):
+    """Of a FOLDER that was handed in, or a SRC that is a folder or an archive, the files are
+    found, and graded in another folder."""
+    source, before = SETTINGS.get("SRC"), dict(SETTINGS)
+    handed = source or SETTINGS.get("FOLDER")
+    if not handed or source and not collecting.holds_files(Path(source)):
         yield
         return
     names = collecting.names_asked_for()
-    items = [*collecting.Walk(names).below(Path(folder).absolute())]
+    items = [*collecting.Walk(names).below(Path(handed).absolute())]
     found = collecting.chosen(items, names)
     print("".join(f"left out: {line}\n" for line in collecting.refused(items)), end="")
     with run_folder() as place:
         collecting.put(found, place)
-        SETTINGS.update(FOLDER=str(place), NOTES=folder)
+        SETTINGS.update(FOLDER=str(place), SRC="", NOTES=str(student_folder()))
         try:
             yield
         finally:
-            SETTINGS["FOLDER"] = SETTINGS.pop("NOTES")
+            SETTINGS.clear()
+            SETTINGS.update(before)
 
 
 def grade(exercises):

@@ -9,6 +9,7 @@ import gzip
 import io
 import itertools
 import lzma
+import os
 import re
 import stat
 import tarfile
@@ -46,6 +47,14 @@ def kind_of(data):
     return found or "tar" * (data[257:262] == b"ustar")
 
 
+def holds_files(path):
+    """Whether this is a folder or an archive."""
+    if not path.is_file():
+        return path.is_dir()
+    with open(path, "rb") as file:
+        return bool(kind_of(file.read(300)) or PACKED.fullmatch(path.name))
+
+
 def members(kind, data, name):
     """(name, whether it is a file, how it is opened) of what is in an archive."""
     if kind == "zip":
@@ -62,6 +71,11 @@ def members(kind, data, name):
                 yield entry.name, entry.isreg(), lambda entry=entry: archive.extractfile(entry)
     else:
         yield PurePosixPath(name).stem, True, lambda: OPENED[kind](data)
+
+
+def readable(path):
+    """The name of a file, whatever its bytes are."""
+    return os.fsencode(path.name).decode(errors="backslashreplace")
 
 
 def or_none(name, items):
@@ -95,7 +109,7 @@ class Walk:
                 yield Item(name, None, "links are not followed")
             elif path.is_dir():
                 yield from or_none(name, itertools.chain.from_iterable(
-                    self.below(inner, f"{name}/{inner.name}".strip("/"))
+                    self.below(inner, f"{name}/{readable(inner)}".strip("/"))
                     for inner in sorted(path.iterdir())
                     if not NOT_HANDED_IN.fullmatch(inner.name)))
             elif path.is_file():
@@ -117,7 +131,8 @@ class Walk:
             why = f"an archive in {DEEPEST} others is not unpacked"
         elif not kind and PACKED.fullmatch(name):
             why = "this is no archive, or a damaged one"
-        elif not kind and len(data) > MOST_SOURCE:
+        elif len(data) > MOST_SOURCE and not kind and WITH_REGIONS.fullmatch(
+                PurePosixPath(name).name):
             why = f"it has more than {MOST_SOURCE >> 20} MB"
         if why or not kind:
             yield Item(name, None, why) if why else self.text(name, data)

@@ -42,31 +42,32 @@ def broken_regions(g):
     g.tool("grade", f"SRC={path}", f"JSON={result}", f"N={ONE},head")
     g.holds("and in the marks, too", {name: test["score"] for name, test in
                                       g.graded(result).items()} == {ONE: 0, "head": 5})
-    g.says("reset gives it its end again", 0, "as it was", "reset", f"SRC={path}",
-           f"N={ONE}")
+    g.says("reset gives it its end again", 0, "as it was", "reset", f"SRC={path}", f"N={ONE}")
     student(g.folder / "wanted.c", {ONE: "\n".join(source_file.stub_body(
         ONE, cutting.reference_regions()[ONE])) + "\n"})
-    g.holds("and changes nothing else",
-            path.read_bytes() == (g.folder / "wanted.c").read_bytes())
+    g.holds("and changes nothing else", path.read_bytes() == (g.folder / "wanted.c").read_bytes())
 
 
 def broken_files(g):
     path = g.folder / "broken.c"
-    path.write_bytes(re.sub(REGION % ONE, "", REFERENCE,
-                            flags=re.S).encode("utf-8"))
-    source = f"SRC={path}"
+    path.write_bytes(re.sub(REGION % ONE, "", REFERENCE, flags=re.S).encode("utf-8"))
     g.says("a region that lacks is named", 1, f"has no line //@ exercise {ONE}",
-           "grade", source, f"N={ONE}")
-    g.says("the others are graded", 0, "score: ", "grade", source, "N=head")
-    path.write_bytes(REFERENCE.replace("\n", "\r\n").encode("utf-8"))
-    g.says("a file with Windows line ends is as good", 0, "score: ", "grade", source)
-    path.write_bytes(b"")
-    g.says("an empty file gets nothing", 1, "score: 0/", "grade", source)
-    g.says("no file is an error", 2, "there is no ", "grade",
-           f"SRC={g.folder / 'nothing.c'}")
-    g.says("a folder is an error", 2, "is not a file", "grade", f"SRC={g.folder}")
-    path.write_bytes(b"// caf\351\n")
-    g.says("so is a file that is not UTF-8", 2, "broken.c:1: this is not UTF-8", "grade", source)
+           "grade", f"SRC={path}", f"N={ONE}")
+    g.says("the others are graded", 0, "score: ", "grade", f"SRC={path}", "N=head")
+    for claim, data, status, say in (
+            ("a file with Windows line ends is as good",
+             REFERENCE.replace("\n", "\r\n").encode("utf-8"), 0, "score: "),
+            ("an empty file gets nothing", b"", 1, "score: 0/"),
+            ("a file that is not UTF-8 is an error", b"// caf\351\n", 2,
+             "broken.c:1: this is not UTF-8")):
+        path.write_bytes(data)
+        g.says(claim, status, say, "grade", f"SRC={path}")
+    g.says("so is no file", 2, "there is no ", "grade", f"SRC={g.folder / 'nothing.c'}")
+    (g.folder / "handed").mkdir()
+    student(g.folder / "handed" / "mine.c", {ONE: "    ;\n&\n"})
+    for source in g.folder / "handed", shutil.make_archive(g.folder / "a", "gztar", g.folder / "handed"):
+        g.says("in a folder, or an archive, the file is found", 0, "score: 10/10", "grade",
+               f"SRC={source}", f"N={ONE}")
 
 
 def results_elsewhere(g):
@@ -76,7 +77,6 @@ def results_elsewhere(g):
     mine.parent.mkdir()
     student(mine, {ONE: "    ;\n&\n"})
     (copy / "mine.json").write_bytes(mine.read_bytes())
-    (copy / "list.json").write_text("[]")
     (copy / "link.json").symlink_to("transformer.c")
     (copy / "link.c").symlink_to("transformer.c")
 
@@ -94,7 +94,6 @@ def results_elsewhere(g):
 
     for name, what in (
             ("exercises/transformer.c", "does not end in .json"), ("mine.json", "has no results"),
-            ("list.json", "has no results"), ("transformer.c", "is the project's"),
             ("docs/results.json", "is the project's"), ("link.json", "is the project's")):
         kept(f"JSON={name}", what, "grade", f"N={ONE}", "SRC=mine.json", f"JSON={name}")
     for name in "transformer.c", "link.c":
