@@ -22,7 +22,7 @@
 #   make reset        the exercise as it was in the beginning
 #   make watch        grade again whenever a file changes
 #   make break        a copy of transformer.c to break: exercises/broken.c
-#   make class        grade all of a folder: DIR=submissions CSV=marks.csv
+#   make class        grade what a class has handed in: DIR=submissions CSV=marks.csv
 #
 #   make notebooks    run and plot the labs of notebook/; N=3 for one
 #   make notebooks-check   do they give their numbers again? SHORT=1 in short

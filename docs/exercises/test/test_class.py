@@ -121,8 +121,9 @@ def gradescope(g):
             == f"{len(REGIONS)} of {len(REGIONS)} regions are the reference's", str(g.staff))
     for claim, files, say in (
             ("an empty submission", {}, "nothing is in it"),
-            ("a submission with two files that could be it",
-             {name: REFERENCE.encode() + name.encode() for name in ("a.c", "b.c")}, "only one counts")):
+            ("a submission with two files that could be it", {
+                name: REFERENCE.encode() + name.encode() for name in ("a.c", "b.c")},
+             "only one counts")):
         g.holds(f"{claim} has no marks, and results.json says why",
                 graded(files, None) and f'"not graded: ' in g.output and say in g.output)
     g.holds("a mistake costs only its own points, in a folder of a folder, too", graded(
@@ -206,7 +207,8 @@ def not_graded(g):
                 "2 files could be transformer.c, and only one counts: a.c, b.c"),
         "copies": ({"copies/transformer.c": mine, "copies/transformer (1).c": mine + b"//"},
                    "only one counts"),
-        "report": ({"report/report.pdf": b"%PDF"}, "no file in it is asked for: there is report.pdf"),
+        "report": ({"report/report.pdf": b"%PDF"},
+                   "no file in it is asked for: there is report.pdf"),
         "damaged.zip": ({"damaged.zip": _zip(one)[:900]}, "damaged.zip: it cannot be unpacked"),
         "no.zip": ({"no.zip": b"PK no"}, "no.zip: this is no archive"),
         "locked.zip": ({"locked.zip": _zip(one, locked=True)}, "is encrypted"),

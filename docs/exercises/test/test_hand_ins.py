@@ -65,7 +65,8 @@ def broken_files(g):
     g.says("so is no file", 2, "there is no ", "grade", f"SRC={g.folder / 'nothing.c'}")
     (g.folder / "handed").mkdir()
     student(g.folder / "handed" / "mine.c", {ONE: "    ;\n&\n"})
-    for source in g.folder / "handed", shutil.make_archive(g.folder / "a", "gztar", g.folder / "handed"):
+    packed = shutil.make_archive(str(g.folder / "a"), "gztar", str(g.folder / "handed"))
+    for source in g.folder / "handed", packed:
         g.says("in a folder, or an archive, the file is found", 0, "score: 10/10", "grade",
                f"SRC={source}", f"N={ONE}")
 
