@@ -221,8 +221,8 @@ def main(arguments):
         exercises = cutting.load_exercises()
         chosen = tool.choose(exercises, arguments[2]) if arguments[2:3] > [""] else exercises
         return grade_class(students_in(folder, names, path), names, path, chosen)
-    except Broken as trouble:
-        sys.stderr.write(f"error: {trouble}\n")
+    except Exception as trouble:
+        sys.stderr.write(f"error: {trouble if isinstance(trouble, Broken) else repr(trouble)}\n")
         return 2
 
 

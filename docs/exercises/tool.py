@@ -185,7 +185,7 @@ def grade(exercises):
         if path:
             write_json(path, [], f"not graded: {unfit}")
         raise
-    except Broken:
+    except Exception:
         if path and os.path.exists(path):
             os.remove(path)  # no marks, not even those of another time
         raise
@@ -437,6 +437,9 @@ def main(arguments):
         sys.stdout.flush()
         where = f"{shown(error.filename)}: " if error.filename else ""
         sys.stderr.write(f"error: {where}{error.strerror}\n")
+        return 2
+    except Exception as fault:
+        sys.stderr.write(f"error: the grader fails: {fault!r}\n")
         return 2
 
 
