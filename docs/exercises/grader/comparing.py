@@ -6,11 +6,10 @@ import re
 import struct
 from dataclasses import dataclass, field
 
-PREFILL = 0.5
+from describing import PREFILL, alike, close, describe, value, where
 NAN = 0x7ff8000000c00000         # and the number of the matrix outside of which it stands
 JUNK = (0xc3, -0x3c3c3c3d)       # a byte and an int of memory that was never written
 POOL_SIZE = 1 << 16              # numbers of a matrix, at most
-TOKENS = ("PAD", "START", "END", "UNKNOWN")
 MOST_CAUSES = 3
 MOST_NAMES = 4
 
@@ -35,9 +34,8 @@ class Matrix:
 @dataclass
 class Case:
     name: str
-    made: list = field(default_factory=list)      # names of its matrices
+    given: list = field(default_factory=list)     # its matrices
     results: list = field(default_factory=list)
-    notes: list = field(default_factory=list)
     wrong: str = ""        # what the program itself has seen
     is_whole: bool = False
 
@@ -62,9 +60,7 @@ def read_results(text):
             cases.append(Case(rest))
         elif case is None:
             return cases, line
-        elif word == "made":
-            case.made = rest.split("|")
-        elif word == "result":
+        elif word in ("given", "result"):
             kind, _, name = rest.partition(" ")
             found = re.fullmatch(r"(-?\d{1,9}) (-?\d{1,9})((?: [0-9a-f]{1,16})*)", next(lines, ""))
             if not found:
@@ -73,11 +69,10 @@ def read_results(text):
             if len(bits) != numbers_in(rows, cols):
                 return cases, ""
             start = [math.nan if kind == "number" else PREFILL] * len(bits)
-            case.results.append(Matrix(name, kind, rows, cols, bits, start))
+            (case.given if word == "given" else case.results).append(
+                Matrix(name, kind, rows, cols, bits, start))
         elif word == "before" and case.results:
             case.results[-1].before = numbers_of([int(x, 16) for x in rest.split()])
-        elif word == "note":
-            case.notes.append(rest)
         elif word == "wrong:":
             case.wrong = rest
         elif word == "end":
@@ -85,17 +80,6 @@ def read_results(text):
         else:
             return cases, line
     return cases, ""
-
-
-# ---------------------------------------------------------------- what is the same
-
-def close(x, y):
-    """Two numbers, up to rounding."""
-    return x == y or abs(x - y) <= 1e-9 + 1e-7 * max(abs(x), abs(y)) < math.inf
-
-
-def alike(xs, ys):
-    return len(xs) == len(ys) and all(map(close, xs, ys))
 
 
 def wrong_places(yours, ours):
@@ -109,34 +93,10 @@ def never_written(xs, before):
     return alike(xs, before) or any(all(x == junk for x in xs) for junk in JUNK)
 
 
-def at_the_ends(yours, ours, what):
-    """What is wrong at the first or the last row, or column."""
-    w = ours.cols
-    y, e, b = ([xs[k:k + w] for k in range(0, len(xs), w)] if what == "row" else
-               [xs[k::w] for k in range(w)] for xs in (yours.numbers, ours.numbers, ours.before))
-    n = len(y)
-    for end, place, rest, side, shifted in (("first", 0, slice(1, n), "late", slice(0, n - 1)),
-                                            ("last", -1, slice(0, n - 1), "early", slice(1, n))):
-        if n > 1 and all(map(alike, y[rest], e[rest])):
-            return (f"the {end} {what} is never written" if never_written(y[place], b[place])
-                    else f"only the {end} {what} is wrong")
-        varied = {tuple(line) for line in e[shifted]}
-        if len(varied) > 2 and all(map(alike, y[rest], e[shifted])):
-            return f"all is one {what} too {side}: an index is off by one"
-    return ""
-
-
-def factor_between(y, e):
-    """f where y = f · e everywhere; or None."""
-    k = max(range(len(e)), key=lambda k: abs(e[k]))
-    f = y[k] / e[k] if e[k] else 1
-    return f if alike(y, [f * x for x in e]) else None
-
-
-def simple_cause(yours, ours, case):
-    """What all the numbers show."""
+def cause(yours, ours, case):
+    """What the numbers show by themselves, or "". Whatever is made of all the right lines
+    but one is in wrong_bodies.txt, and not here."""
     y, e, b = yours.numbers, ours.numbers, ours.before
-    many = len(wrong_places(yours, ours)) > 1
     whole = ours.kind in ("bytes", "tokens")
     if any(all(x == junk for x in e) for junk in JUNK):
         return "nothing is to be written there"
@@ -144,7 +104,8 @@ def simple_cause(yours, ours, case):
         return ("unchanged: it holds what it held before the call"
                 if alike(y, b) and set(b) not in ({PREFILL}, {0})
                 else "never written, or what was added is 0")
-    outside = [case.made[x - NAN] for x in yours.bits if 0 <= x - NAN < len(case.made)]
+    outside = [made[x - NAN] for made in [[m.name for m in case.given if m.kind == "matrix"]]
+               for x in yours.bits if 0 <= x - NAN < len(made)]
     if outside:
         return f"not a number: it was read outside of {outside[0]}"
     if whole and all(x == wanted or x in JUNK for x, wanted in zip(y, e)):
@@ -152,10 +113,11 @@ def simple_cause(yours, ours, case):
     if sum(abs(x - wanted) for x, wanted in zip(y, e)) < 1e-5 * max(map(abs, e)):
         return ("right to five digits, not to nine: a float where real belongs, a function "
                 "for floats, or too short a constant")
-    if len(e) > 1 and (many or 1 in ours.shape):
-        ends = at_the_ends(yours, ours, "row") or at_the_ends(yours, ours, "column")
-        if ends:
-            return ends
+    if len(e) == 1:
+        return "" if math.isnan(y[0]) else f"it is {value(ours, y[0])}, not {value(ours, e[0])}"
+    wrong = wrong_places(yours, ours)
+    if all(close(y[k], b[k]) or y[k] in JUNK for k in wrong) and where(wrong, ours, case):
+        return f"as before {where(wrong, ours, case)}: never written, or what was added is 0"
     if any(map(math.isnan, y)):
         return ("not a number: never written, or made of what was never written or lies "
                 "outside, or of 0/0, ∞/∞ or ∞-∞")
@@ -163,23 +125,7 @@ def simple_cause(yours, ours, case):
         return "infinite: an exponential of too much, or a division by 0"
     if not any(y):
         return "all zero"
-    if many and all(close(x, wanted) or wanted == 0 for x, wanted in zip(y, e)):
-        return ("wrong only where PAD is expected" if ours.kind == "tokens" else
-                "wrong only where 0 is expected: what is hidden, dropped or padding")
-    return ""
-
-
-def cause(yours, ours, case):
-    """What the numbers show by themselves, or "". Whatever is made of all the right lines
-    but one is in wrong_bodies.txt, and not here."""
-    said = simple_cause(yours, ours, case)
-    if said or len(wrong_places(yours, ours)) < 2:
-        return said
-    for other in case.results:
-        if other.shape == yours.shape and alike(yours.numbers, other.numbers):
-            return f"it has the numbers expected of {other.name}"
-    factor = factor_between(yours.numbers, ours.numbers)
-    return f"a constant factor: {factor:.7g} times what is expected" if factor else ""
+    return describe(yours, ours, case)
 
 
 # ---------------------------------------------------------------- what is said
@@ -189,13 +135,6 @@ def place(m, k):
     if min(m.shape) > 1:
         return f"{m.name}[{k // m.cols}][{k % m.cols}] (of {m.rows} × {m.cols})"
     return m.name + (f"[{k}] (of {m.rows * m.cols})" if max(m.shape) > 1 else "")
-
-
-def value(m, x, digits):
-    """A number, or the name of a token. No -0, and no sign of a NaN."""
-    if m.kind == "tokens" and 0 <= x < len(TOKENS):
-        return TOKENS[int(x)]
-    return f"{abs(x) if math.isnan(x) else x + 0.0:.{digits}g}"
 
 
 def names(pairs, wrong):
@@ -256,7 +195,7 @@ def differences(given, case):
             f"{value(ours, wanted, digits)}",
             "; ".join(filter(None, [names(pairs, True), names(pairs, False)])),
             *causes(pairs, case),
-            *([f"besides, {given.wrong}"] if given.wrong else []), *given.notes]
+            *([f"besides, {given.wrong}"] if given.wrong else [])]
 
 
 def compare(text, right, token):

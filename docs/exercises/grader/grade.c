@@ -46,6 +46,12 @@ static Mask picture(const char *text, int sentence_stride, int row_stride) {
 
 static const Mat no_mat = {0};
 
+static Config config_of(int norm) {
+    return (Config){.layers = 1, .d_model = D, .heads = H, .d_ff = F,
+                    .source_vocab = V - 2, .target_vocab = V, .max_len = 6,
+                    .norm = norm};
+}
+
 // A pass of training with this dropout everywhere; at rate 0, one without.
 static Pass pass_dropping(Config *config, double rate) {
     config->dropout = rate;
@@ -78,9 +84,12 @@ static void grade_matmul_definition(void) {
 }
 
 static void grade_dropout_row(void) {
-    const Dropout d[] = {{0.5, 1234567}, {(real)0.3, 1234567}, {(real)0.8, 99}};
-    const char *name[] = {"rate 0.5", "rate 0.3", "rate 0.8, another key"};
-    for (int c = 0; c < 3; c++) {
+    const double h = scramble32(scramble32(99 + 1) ^ 2); // of row 1, number 2
+    const Dropout d[] = {{0.5, 1234567}, {(real)0.3, 1234567}, {(real)0.8, 99},
+                         {h / 4294967296.0, 99}};
+    const char *name[] = {"rate 0.5", "rate 0.3", "rate 0.8, another key",
+                          "a number whose h is p · 2³² itself: it stays"};
+    for (int c = 0; c < 4; c++) {
         Mat x = scratch("x", 4, 23);
         start(name[c]);
         for (int i = 0; i < x.rows; i++)
@@ -207,7 +216,8 @@ static void grade_attention_backward(void) {
         Mat heads = output("the heads beside dk", S, D);
         Mat dk = slice_cols(heads, K, K);
         Head da = {.q = output("dq", T, K), .k = dk, .v = output("dv", S, K),
-                   .weights = dscores, .out = dout};
+                   .weights = dscores, .dropped = dscores, .out = dout,
+                   .scale = a.scale}; // as multi_head_backward leaves it
         start(attention_case[c].name);
         attention_backward(da, a);
         result("dq", da.q);
@@ -320,7 +330,8 @@ static void grade_ffn_backward(void) {
     const char *name[] = {"ReLU, no dropout", "GELU, no dropout",
                           "ReLU, dropout"};
     for (int c = 0; c < 3; c++) {
-        Config config = {.activation = c == 1 ? GELU : RELU};
+        Config config = config_of(POST_NORM);
+        config.activation = c == 1 ? GELU : RELU;
         Dropout d = {(real)(c == 2 ? 0.4 : 0), 31};
         Pass pass = pass_dropping(&config, d.rate);
         FeedForward w = {{input("W1", D, F), input("b1", 1, F)},
@@ -374,7 +385,7 @@ static double variance_of(Mat x, int i) {
 }
 
 static void grade_norm_forward(void) {
-    Config config = {0};
+    Config config = config_of(POST_NORM);
     Pass pass = pass_dropping(&config, 0);
     for (int c = 0; c < 3; c++) {
         Mat x = norm_input(c);
@@ -399,20 +410,8 @@ static NormSaved norm_saved(Mat x) {
     return s;
 }
 
-// The two facts by which one knows that a dx is right, for its first row.
-static void note_sums(const NormSaved *s, Mat dx) {
-    double total = 0, with_n = 0;
-    for (int j = 0; j < D; j++) {
-        double d = *at(dx, 0, j) - PREFILL;
-        total += d;
-        with_n += d * (*at(s->x, 0, j) - s->mean.at[0]) * s->rstd.at[0];
-    }
-    fprintf(results_file, "note row 0: Σ dx = %.4f (must be 0), Σ dx·n = %.4f "
-            "(must be nearly 0, unless ε counts)\n", total + 0.0, with_n + 0.0);
-}
-
 static void grade_norm_backward(void) {
-    Config config = {0};
+    Config config = config_of(POST_NORM);
     Pass pass = pass_dropping(&config, 0);
     for (int c = 0; c < 3; c++) {
         NormSaved s = norm_saved(norm_input(c));
@@ -422,7 +421,6 @@ static void grade_norm_backward(void) {
         start(norm_case[c].name);
         norm_backward(&pass, &s, &w, &dw, dx, dy);
         result("dx", dx);
-        note_sums(&s, dx);
         result("dgain", dw.gain);
         result("dbias", dw.bias);
         finish();
@@ -442,11 +440,12 @@ static const struct {
 
 static void grade_residual_leave(void) {
     for (int c = 0; c < 4; c++) {
-        Config config = {.norm = residual_case[c].norm};
+        Config config = config_of(residual_case[c].norm);
         Pass pass = pass_dropping(&config, residual_case[c].dropout);
         Norm w = {input("gain", 1, D), input("bias", 1, D)};
         Mat x = input("x", B * T, D), y = scratch("y", B * T, D);
         ResidualSaved s = {0};
+        residual_enter(&pass, &s, &w, x);
         start(residual_case[c].name);
         Mat out = residual_leave(&pass, &s, &w, x, y);
         if (config.norm == POST_NORM)
@@ -458,7 +457,7 @@ static void grade_residual_leave(void) {
 
 static void grade_residual_leave_backward(void) {
     for (int c = 0; c < 4; c++) {
-        Config config = {.norm = residual_case[c].norm};
+        Config config = config_of(residual_case[c].norm);
         real rate = (real)residual_case[c].dropout;
         Pass pass = pass_dropping(&config, rate);
         Norm w = {input("gain", 1, D), input("bias", 1, D)};
@@ -475,16 +474,10 @@ static void grade_residual_leave_backward(void) {
     }
 }
 
-static const char *source_mask = "10110" "11000", *target_mask =
+static const char *source_mask = "10101" "11011", *target_mask =
     "1000" "1100" "1110" "1111" "1000" "1000" "1010" "1010";
 
-// A small model, all of whose parameters are random, or PREFILL.
-static Config config_of(int norm) {
-    return (Config){.layers = 1, .d_model = D, .heads = H, .d_ff = F,
-                    .source_vocab = V - 2, .target_vocab = V, .max_len = 6,
-                    .norm = norm};
-}
-
+// A model all of whose parameters are random, or PREFILL.
 static Transformer *random_model(Config config, uint64_t seed) {
     Transformer *t = transformer_new(&config);
     for (size_t k = 0; k < t->list.count; k++)
@@ -614,6 +607,7 @@ static void grade_padding_mask(void) {
                                    END, 4, PAD, 6, END, PAD};
     for (int sentences = 1; sentences <= 3; sentences += 2) {
         start(sentences == 1 ? "one sentence" : "three sentences");
+        given_tokens("ids", ids, sentences, S);
         Mask m = padding_mask(&room, ids, sentences, S);
         result_whole("visible", m.visible, 1, sentences, S);
         result_whole("the bytes behind visible", m.visible + sentences * S,
@@ -624,12 +618,13 @@ static void grade_padding_mask(void) {
 
 static void grade_causal_padding_mask(void) {
     static const int words[] = {START, 6, 8, 5};
-    static const int padded[3 * T] = {START, 7, PAD, PAD, START, PAD, 9, PAD,
-                                      START, 6, 8, 5};
+    static const int padded[3 * T] = {START, 7, PAD, PAD, START, PAD, END, PAD,
+                                      START, UNKNOWN, 8, 5};
     for (int sentences = 1; sentences <= 3; sentences += 2) {
         const int *ids = sentences == 1 ? words : padded;
         start(sentences == 1 ? "one sentence without padding"
                              : "three sentences, with padding");
+        given_tokens("ids", ids, sentences * T, 1);
         Mask m = causal_padding_mask(&room, ids, sentences, T);
         result_whole("visible", m.visible, 1, sentences * T, T);
         result_whole("the bytes behind visible", m.visible + sentences * T * T,
@@ -674,9 +669,15 @@ static const struct {
     {"large logits, ε = 0.1", 0.1, 3, 2000},
     {"large negative logits, ε = 0.1", 0.1, 3, -2000},
     {"logits far apart, ε = 0.1", 0.1, 900, 0},
+    {"PAD or START has the largest logit", 0.1, 1, 0},
+    {"the last word has the largest logit", 0.1, 1, 0},
+    {"the largest logit is there twice: the first one counts", 0.1, 1, 0},
+    {"no word has half of the probability", 0.1, 0.1, 0},
 };
+enum { PLAIN_CASES = 5, LOSS_CASES = 9 };
 
-// All but two of the words are the most probable ones.
+// All but two of the words are the most probable ones; which are in the cases behind
+// the plain ones, their names say.
 static Mat random_logits(int c, bool is_input) {
     Mat z = make("logits", ROWS, V, is_input);
     for (int i = 0; i < ROWS - 1; i++)
@@ -684,13 +685,21 @@ static Mat random_logits(int c, bool is_input) {
             *at(z, i, expected_words[i]) = 4;
     for (int k = 0; k < ROWS * V; k++)
         z.at[k] = z.at[k] * loss_case[c].size + loss_case[c].shift;
+    for (int i = 0; i < ROWS && c >= PLAIN_CASES; i++) {
+        int y = expected_words[i];
+        const int largest[] = {i % 2 ? PAD : START, V - 1, y, y};
+        *at(z, i, largest[c - PLAIN_CASES]) = c == LOSS_CASES - 1 ? 0.5 : 9;
+        if (c == LOSS_CASES - 2)
+            *at(z, i, y == V - 1 || (i % 2 && y > 0) ? y - 1 : y + 1) = 9;
+    }
     return z;
 }
 
 static void grade_loss_forward(void) {
-    for (int c = 0; c < 5; c++) {
+    for (int c = 0; c < LOSS_CASES; c++) {
         Mat z = random_logits(c, true), lse = output("lse", ROWS, 1);
         start(loss_case[c].name);
+        given_tokens("expected", expected_words, ROWS, 1);
         Loss l = loss_forward(lse, z, expected_words, loss_case[c].smoothing,
                               &room);
         result("lse", lse);
@@ -718,6 +727,7 @@ static void grade_loss_backward(void) {
             lse.at[i] = expected_words[i] == PAD ? 0 : most + log(total);
         }
         start(name);
+        given_tokens("expected", expected_words, ROWS, 1);
         loss_backward(dlogits, z, lse, expected_words, smoothing, 7);
         result("dlogits", dlogits);
         finish();
@@ -778,7 +788,12 @@ static void grade_learning_rate(void) {
     for (int c = 0; c < 3; c++) {
         Recipe r = {.rate = 0.3, .warmup = c == 2 ? 1 : 10,
                     .schedule = c == 1 ? CONSTANT : NOAM};
-        Mat rate = scratch("rate", 1, 8);
+        Mat rate = scratch("rate", 1, 8), t = input("t", 1, 8);
+        Mat past = input("t - w", 1, 8);
+        for (int k = 0; k < 8; k++) {
+            t.at[k] = (real)steps[k];
+            past.at[k] = t.at[k] - r.warmup;
+        }
         start(c == 0 ? "NOAM, warm-up 10, steps 1 2 9 10 11 17 40 1000"
             : c == 1 ? "CONSTANT, warm-up 10, the same steps"
                      : "NOAM, warm-up 1, the same steps");
@@ -805,6 +820,7 @@ static void grade_decoder_layer_step(void) {
         layer.self.v = scratch("self.v", B * ROOM, D);
         layer.cross.k = input("cross.k", B * S, D);
         layer.cross.v = input("cross.v", B * S, D);
+        layer.cross.memory = input("memory", B * S, D);
         Cache cache = {t, length[c], picture(source_mask, S, 0), &layer};
         Mat x = input("x", B, D);
         start(name[c]);
@@ -825,9 +841,10 @@ static void grade_translate(void) {
     const char *name[] = {"no sentence ends",
                           "two sentences end, at different steps",
                           "every sentence ends at once",
-                          "the last word of the vocabulary is the best"};
-    const double end[] = {-99, 0, 99, -99};
-    for (int c = 0; c < 4; c++) {
+                          "the last word of the vocabulary is the best",
+                          "two words have the same logit: the first counts"};
+    const double end[] = {-99, 0, 99, -99, -99};
+    for (int c = 0; c < 5; c++) {
         // 4155: the three translations differ, and so do their lengths
         Config config = config_of(PRE_NORM);
         config.max_len = 7;
@@ -840,6 +857,10 @@ static void grade_translate(void) {
         t->output.bias.at[PAD] = t->output.bias.at[START] = 50;
         t->output.bias.at[END] = end[c];
         t->output.bias.at[V - 1] = c == 3 ? 40 : 0;
+        if (c == 4) {
+            fill(t->output.weight, 0);
+            t->output.bias.at[5] = t->output.bias.at[7] = 40;
+        }
         int out[3 * 7 + 2], P = longest_output(t, S);
         if (P != 7)
             fail("grade.c: a translation has %d words", P);

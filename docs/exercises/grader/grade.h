@@ -98,20 +98,11 @@ static Mat separate(int rows, int cols) {
 
 // ---------------------------------------------------------------- results
 //
-// Of each case the file has these lines: "case" and its name; "made" and the
-// names of its matrices; for each result "result", its kind and name, then its
-// shape and the bits of its numbers, and, if it lies in the pool, "before" and the
-// bits that it had before the call; and "end". Where something else is wrong, a
-// line "wrong: ..." is the last one. Behind all cases stands the token.
-
-// All is ready, the call follows.
-static void start(const char *name) {
-    memcpy(before, pool, sizeof pool);
-    fprintf(results_file, "case %s\nmade ", name);
-    for (int k = 0; k < made_count; k++)
-        fprintf(results_file, "%s%s", k ? "|" : "", made[k].name);
-    fputc('\n', results_file);
-}
+// Of each case the file has these lines: "case" and its name; for each matrix
+// "given", its kind and name, then its shape and the bits of its numbers; for each
+// result "result" and the same, and, if it lies in the pool, "before" and the bits
+// that it had before the call; and "end". Where something else is wrong, a line
+// "wrong: ..." is the last one. Behind all cases stands the token.
 
 // The student's side itself sees what is wrong.
 static _Noreturn void stop_here(const char *text) {
@@ -128,6 +119,17 @@ static void write_bits(Mat m) {
             fprintf(results_file, " %llx", bits);
         }
     fputc('\n', results_file);
+}
+
+// All is ready, the call follows.
+static void start(const char *name) {
+    memcpy(before, pool, sizeof pool);
+    fprintf(results_file, "case %s\n", name);
+    for (const Made *one = made; one < made + made_count; one++) {
+        fprintf(results_file, "given matrix %s\n%d %d", one->name, one->m.rows,
+                one->m.cols);
+        write_bits(one->m);
+    }
 }
 
 static void write_result(const char *kind, const char *name, Mat m) {
@@ -150,13 +152,23 @@ static void result(const char *name, Mat m) {
     write_result("matrix", name, m);
 }
 
-static void result_whole(const char *name, const void *x, size_t size, int rows,
-                         int cols) {
+static Mat whole(const void *x, size_t size, int rows, int cols) {
     Mat m = separate(rows, cols);
     for (int k = 0; k < rows * cols; k++)
         m.at[k] = size == 1 ? ((const unsigned char *)x)[k]
                             : ((const int *)x)[k];
-    write_result(size == 1 ? "bytes" : "tokens", name, m);
+    return m;
+}
+
+static void result_whole(const char *name, const void *x, size_t size, int rows,
+                         int cols) {
+    write_result(size == 1 ? "bytes" : "tokens", name, whole(x, size, rows, cols));
+}
+
+// Tokens that the call is given, behind start().
+static void given_tokens(const char *name, const int *x, int rows, int cols) {
+    fprintf(results_file, "given tokens %s\n%d %d", name, rows, cols);
+    write_bits(whole(x, sizeof *x, rows, cols));
 }
 
 static void result_number(const char *name, double x) {

@@ -238,20 +238,6 @@ def operators(b):
                                           (i + 1, right, b.piece(left, i))]
 
 
-def conditions(b):
-    """c ? x : y, where x has no other one in it."""
-    for i, token in enumerate(b.all):
-        if token.text != "?":
-            continue
-        k = b.next(i + 1, (":",))
-        end = b.next(k + 1, (";", ",", ")", "]", ":"))
-        first, second = (i + 1, k), (k + 1, end)
-        yield "a condition turned round", [(*first, b.piece(*second)),
-                                           (*second, b.piece(*first))]
-        yield "a condition that is not looked at", [(*second, b.piece(*first))]
-        yield "a condition that is not looked at", [(*first, b.piece(*second))]
-
-
 def numbers(b):
     for i, token in enumerate(b.all):
         if token.kind != "number":
@@ -290,17 +276,6 @@ def names(b):
                     (i, i + 1, new) for i in places]
 
 
-RELATIVES = {"small_matmul": "small_matmul_add", "small_matmul_add": "small_matmul",
-             "exponential": "REAL(log)", "sqrt": "fabs", "sin": "cos", "cos": "sin"}
-
-
-def relatives(b):
-    for i, token in enumerate(b.all):
-        if token.text in RELATIVES and b[i + 1] in ("(", ")"):
-            new = RELATIVES[token.text]
-            yield f"{new} where {token.text} belongs", [(i, i + 1, new)]
-
-
 def statements(b):
     """Simple statements, each from its first token to its semicolon."""
     found, start, depth = [], 0, 0
@@ -331,8 +306,7 @@ def statements(b):
                                                 (*later, ";")]
 
 
-CHANGES = [signs, accumulation, terms, brackets, operators, conditions, calls, relatives,
-           statements, numbers, names]
+CHANGES = [signs, accumulation, terms, brackets, operators, calls, statements, numbers, names]
 SAY = "the numbers are those of the right lines with"
 MOST = 700  # of a body; those of CHANGES come first
 

@@ -84,13 +84,17 @@ def function_inside(code):
 
 
 def refused_name(exercise, code):
-    """What to say of a name that the page refuses, but not for a number that the code
-    declares itself."""
+    """What to say of a name that the page refuses, unless it is a variable that the code
+    declares itself, of whatever type: what is called is none."""
     names, _, why = exercise.refuse.partition(" -> ")
+    bare, old = code, ""
+    while bare != old:  # without what stands in brackets, where commas declare nothing
+        old, bare = bare, re.sub(r"\([^();]*\)|\[[^][]*\]|=\s*\{[^{};]*\}", " 0 ", bare)
     return next((f'wrong: "{name}": {why}' for name in names.split()
-                 if re.search(rf"\b{name}\b", code) and not re.search(
-                     r"\b(?:real|double|float|int|long|size_t|int64_t)\s+"
-                     rf"(?:[^;()]*,\s*)?{name}\s*[=;,\[]", code)), "")
+                 if re.search(rf"(?<![.>\w]){name}\s*\(", code)
+                 or re.search(rf"(?<![.>\w]){name}\b", code) and not re.search(
+                     r"(?:^|[;{}(:])\s*(?!(?:return|goto|case|else)\b)(?:\w+\s+)*\w+[\s*]+"
+                     rf"(?:\w+[^;(){{}}]*,[\s*]*)?{name}\s*(?:[=;,]|0)", bare)), "")
 
 
 @functools.lru_cache(maxsize=8)

@@ -130,35 +130,62 @@ def said_by_itself(g):
 
 def patterns(g):
     """What the numbers show of mistakes that nobody has foreseen."""
-    def matrix(numbers, before=comparing.PREFILL, kind="matrix"):
-        m = comparing.Matrix("y", kind, len(numbers) // 3, 3, [], [before] * len(numbers))
-        m.numbers, m.bits = numbers, [0] * len(numbers)
+    def matrix(numbers, name="y", kind="matrix", cols=3):
+        m = comparing.Matrix(name, kind, len(numbers) // cols, cols, [],
+                             [comparing.PREFILL] * len(numbers))
+        m.numbers, m.bits = [*map(float, numbers)], [0] * len(numbers)
         return m
 
     e = [1.0, 2.0, 3.0, -4.0, 0.0, 6.0, 7.5, 8.0, -9.0, 2.5, 3.0, 5.0]
-    nan, inf = float("nan"), float("inf")
+    dx = [3.0, 1.0, -2.0, 5.0, -7.0, 4.0, 0.5, 1.5, 2.5, -6.0, 8.0, 9.0]
+    gain, nan, inf = [2.0, 3.0, -1.0], float("nan"), float("inf")
+    case = comparing.Case("a case", [matrix(dx, "dx"), matrix(gain, "gain")])
     for say, y in (("never written, or what was added is 0", [0.5] * 12),
-                   ("the last row is never written", e[:9] + [0.5] * 3),
-                   ("only the first row is wrong", [7.0, 8.0, 9.0] + e[3:]),
-                   ("only the last column is wrong",
+                   ("as before in the last row", e[:9] + [0.5] * 3),
+                   ("wrong in the first row", [7.0, 8.0, 9.0] + e[3:]),
+                   ("wrong in the last column; there each number is too large by 1",
                     [x + 1 if k % 3 == 2 else x for k, x in enumerate(e)]),
+                   ("wrong where dx is negative; there it is 4",
+                    [4 if d < 0 else x for x, d in zip(e, dx)]),
                    ("all is one row too late", [4.0, 4.0, 4.0] + e[:9]),
                    ("all is one row too early", e[3:] + [4.0, 4.0, 4.0]),
+                   ("the numbers are written column by column",
+                    [e[k] for j in range(3) for k in range(j, 12, 3)]),
+                   ("the rows stand in another order: row 1 is what row 2", e[:3] + e[6:9]
+                    + e[3:6] + e[9:]),
+                   ("row 2 is what row 1 should be", e[:6] + e[3:6] + e[9:]),
                    ("right to five digits, not to nine", [x * (1 + 1e-7) for x in e[:1]]
                     + [x + 1e-7 for x in e[1:]]),
                    ("not a number: never written", [nan, 1.0] + e[2:6] + [nan] + e[7:]),
                    ("infinite", [inf, 1.0] + e[2:6] + [inf] + e[7:]),
                    ("all zero", [0.0] * 12),
-                   ("a constant factor: 3 times", [3 * x for x in e]),
+                   ("a constant factor: 3 times what is expected", [3 * x for x in e]),
+                   ("a constant factor: 3 times what is to be added", [3 * x - 1 for x in e]),
+                   ("what it held before is lost", [x - 0.5 for x in e]),
+                   ("it is 2 times dx +1", [2 * d + 1 for d in dx]),
+                   ("dx is added to it, too", [x + d for x, d in zip(e, dx)]),
+                   ("2 times dx is missing in it", [x - 2 * d for x, d in zip(e, dx)]),
+                   ("gain in each row is added to it", [x + gain[k % 3] for k, x in enumerate(e)]),
+                   ("each number is multiplied by gain in each row, too",
+                    [0.5 + (x - 0.5) * gain[k % 3] for k, x in enumerate(e)]),
+                   ("each row has a factor of its own: 1, 2, 3", [x * (k // 3 + 1) for k, x in
+                                                                 enumerate(e)]),
                    ("", [5.0, 1.0, 3.0, 9.0, 2.0, 2.0, 1.0, 6.0, 3.0, 4.0, 2.0, 0.5])):
-        said = comparing.cause(matrix(y), matrix(e), comparing.Case("a case"))
+        said = comparing.cause(matrix(y), matrix(e), case)
         g.holds(f"numbers that nobody has foreseen: {say or 'nothing is guessed'}",
                 said.startswith(say) if say else not said, said)
+    mask, ids = [1.0, 0, 0, 1, 1, 0, 1, 1, 0], matrix([5, 6, 0], "ids", "tokens", 1)
+    for say, y in (("wrong where j > i; there it is 1, not 0", [1.0, 1, 1, 1, 1, 1, 1, 1, 0]),
+                   ("wrong where ids of column j is PAD; there it is 1, not 0",
+                    [1.0, 0, 1, 1, 1, 1, 1, 1, 1])):
+        said = comparing.cause(matrix(y, kind="bytes"), matrix(mask, kind="bytes"),
+                               comparing.Case("a case", [ids]))
+        g.holds(f"a mask: {say}", said == say, said)
 
 
 def forged(g):
     """Files of results in which something is missing, or too much."""
-    right = "case one\nmade x\nresult matrix y\n1 2 0 3ff0000000000000\nend\n"
+    right = "case one\nresult matrix y\n1 2 0 3ff0000000000000\nend\n"
     cases = read_results(right)[0]
     g.holds("the results of the reference are right",
             compare(right + "token\n", cases, "token") == ("right", "right: 1 cases"))
@@ -167,9 +194,9 @@ def forged(g):
             ("whose last line has no end", right + "token"),
             ("without its numbers", right.replace(" 0 3ff0000000000000", "") + "token\n"),
             ("with one number less", right.replace(" 0 3ff", " 3ff") + "token\n"),
-            ("without its result", "case one\nmade x\nend\ntoken\n"),
+            ("without its result", "case one\nend\ntoken\n"),
             ("with a result twice", right.replace("end\n", "")
-             + right.partition("made x\n")[2] + "token\n"),
+             + right.partition("one\n")[2] + "token\n"),
             ("without the end of its case", right.replace("end\n", "") + "token\n"),
             ("with a case more", right + right + "token\n"),
             ("without cases", "token\n"), ("that is empty", "")):

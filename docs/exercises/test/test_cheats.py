@@ -267,11 +267,15 @@ def honest(g):
            student(g.folder / "literal.c", {"linear_backward": body}))
     assert body != ours
     ours = re.search(REGION % "loss_forward", REFERENCE, re.S)[3]
-    body = "    double total = sum(z, V);\n" + ours.replace("sum(z, V);", "total;")
-    g.says("so does one with a variable of its own that has a refused name", 0,
-           "score: 10/10", "grade", "N=loss_forward",
-           student(g.folder / "total.c", {"loss_forward": body}))
-    assert body.count("total") == 2
+    for name, body in (("loss_forward", "    Loss total = {.tokens = 1};\n"
+                        + ours.replace("each[i].tokens = 1;", "each[i].tokens = total.tokens;")),
+                       ("dropout_row", re.search(REGION % "dropout_row", REFERENCE, re.S)[3].replace(
+                           "x[j] *= scramble32(row_key ^ (uint32_t)j)", "{ uint32_t random = "
+                           "scramble32(row_key ^ (uint32_t)j); x[j] *= random").replace(
+                               "0 : scale;", "0 : scale; }"))):
+        g.says(f"so does one of {name} with a variable of its own that has a refused name", 0,
+               "score: ", "grade", f"N={name}", student(g.folder / "own.c", {name: body}))
+        assert "total.tokens;" in body or "= random" not in body and "; }" in body
 
 
 def bug_cheats(g):
