@@ -21,7 +21,7 @@ class Matrix:
     rows: int
     cols: int
     bits: list
-    before: list   # what was there before the call
+    before: list   # what was there before the call; NaN if nobody knows
 
     def __post_init__(self):
         self.numbers = numbers_of(self.bits)
@@ -68,9 +68,8 @@ def read_results(text):
             rows, cols, bits = int(found[1]), int(found[2]), [int(x, 16) for x in found[3].split()]
             if len(bits) != numbers_in(rows, cols):
                 return cases, ""
-            start = [math.nan if kind == "number" else PREFILL] * len(bits)
             (case.given if word == "given" else case.results).append(
-                Matrix(name, kind, rows, cols, bits, start))
+                Matrix(name, kind, rows, cols, bits, [math.nan] * len(bits)))
         elif word == "before" and case.results:
             case.results[-1].before = numbers_of([int(x, 16) for x in rest.split()])
         elif word == "wrong:":

@@ -50,16 +50,17 @@ def sources(ours, case):
     shape of ours; of one row, or one column, it is repeated."""
     for m in case.given + [m for m in case.results if m is not ours]:
         shift = PREFILL * (set(m.before) == {PREFILL} and m in case.results)
-        g = Grid(m.name, m.rows, m.cols, [x - shift for x in m.numbers])
+        g = Grid(m.name + " before the call" * (m.name == ours.name), m.rows, m.cols,
+                 [x - shift for x in m.numbers])
         if m.kind != "matrix" or len({*g.numbers}) < 2 or any(map(math.isnan, g.numbers)):
             continue
         for one in (g, g.turned()):
             if (one.rows, one.cols) == ours.shape:
                 yield one
             elif (one.rows, one.cols) == (1, ours.cols):
-                yield Grid(f"{m.name} in each row", *ours.shape, one.numbers * ours.rows)
+                yield Grid(f"{g.name} in each row", *ours.shape, one.numbers * ours.rows)
             elif (one.rows, one.cols) == (ours.rows, 1):
-                yield Grid(f"{m.name} of the row", *ours.shape,
+                yield Grid(f"{g.name} of the row", *ours.shape,
                            [x for x in one.numbers for _ in range(ours.cols)])
             elif (1, one.cols) == ours.shape:
                 for k, line in enumerate(one.lines()):
@@ -217,8 +218,8 @@ def describe(yours, ours, case):
     """What a wrong matrix is, or where it is wrong; or ""."""
     y, e, b = yours.numbers, ours.numbers, ours.before
     mine, right = Grid("", *ours.shape, y), Grid("", *ours.shape, e)
-    for sign, text in ((-1, "what it held before is lost: it is added to (+=)"),
-                       (1, "it is added to what was there before: it is set (=)")):
+    for sign, text in ((-1, "what it held before is lost: it must be added to (+=)"),
+                       (1, "it is added to what was there before: it must be set (=)")):
         if any(b) and alike(y, [p + sign * q for p, q in zip(e, b)]):
             return text
     if min(ours.shape) > 1 and alike(y, right.turned().numbers):

@@ -498,8 +498,8 @@ static void result_gradients(const Transformer *g, const char *prefix) {
     for (int i = 0; i < g->list.tensors; i++) {
         const char *name = g->list.tensor[i].name.text;
         if (strncmp(name, path.text, strlen(path.text)) == 0)
-            result(join("gradient of ", name + strlen("decoder.0.")).text,
-                   *g->list.tensor[i].mat);
+            result_added(join("gradient of ", name + strlen("decoder.0.")).text,
+                         *g->list.tensor[i].mat);
     }
 }
 

@@ -152,6 +152,15 @@ static void result(const char *name, Mat m) {
     write_result("matrix", name, m);
 }
 
+// The same of one that was full of PREFILL, and is not in the pool.
+static void result_added(const char *name, Mat m) {
+    Mat was = separate(m.rows, m.cols);
+    fill(was, PREFILL);
+    result(name, m);
+    fputs("before", results_file);
+    write_bits(was);
+}
+
 static Mat whole(const void *x, size_t size, int rows, int cols) {
     Mat m = separate(rows, cols);
     for (int k = 0; k < rows * cols; k++)

@@ -266,16 +266,17 @@ def honest(g):
            "score: 10/10", "grade", "N=linear_backward",
            student(g.folder / "literal.c", {"linear_backward": body}))
     assert body != ours
-    ours = re.search(REGION % "loss_forward", REFERENCE, re.S)[3]
-    for name, body in (("loss_forward", "    Loss total = {.tokens = 1};\n"
-                        + ours.replace("each[i].tokens = 1;", "each[i].tokens = total.tokens;")),
-                       ("dropout_row", re.search(REGION % "dropout_row", REFERENCE, re.S)[3].replace(
-                           "x[j] *= scramble32(row_key ^ (uint32_t)j)", "{ uint32_t random = "
-                           "scramble32(row_key ^ (uint32_t)j); x[j] *= random").replace(
-                               "0 : scale;", "0 : scale; }"))):
+    for name, old, new in (
+            ("loss_forward", "each[i].tokens = 1;",
+             "Loss total = {.tokens = 1}; each[i].tokens = total.tokens;"),
+            ("dropout_row", "x[j] *= scramble32(row_key ^ (uint32_t)j) <",
+             "for (uint32_t random = scramble32(row_key ^ (uint32_t)j), k = 0; k < 1; k++) "
+             "x[j] *= random <")):
+        ours = re.search(REGION % name, REFERENCE, re.S)[3]
         g.says(f"so does one of {name} with a variable of its own that has a refused name", 0,
-               "score: ", "grade", f"N={name}", student(g.folder / "own.c", {name: body}))
-        assert "total.tokens;" in body or "= random" not in body and "; }" in body
+               "score: ", "grade", f"N={name}",
+               student(g.folder / "own.c", {name: ours.replace(old, new)}))
+        assert old in ours
 
 
 def bug_cheats(g):
