@@ -618,8 +618,8 @@ static void grade_padding_mask(void) {
 
 static void grade_causal_padding_mask(void) {
     static const int words[] = {START, 6, 8, 5};
-    static const int padded[3 * T] = {START, 7, PAD, PAD, START, PAD, END, PAD,
-                                      START, UNKNOWN, 8, 5};
+    static const int padded[3 * T] = {START, 7, PAD, PAD, START, PAD, UNKNOWN, PAD,
+                                      START, 6, END, 5};
     for (int sentences = 1; sentences <= 3; sentences += 2) {
         const int *ids = sentences == 1 ? words : padded;
         start(sentences == 1 ? "one sentence without padding"
@@ -690,7 +690,7 @@ static Mat random_logits(int c, bool is_input) {
         const int largest[] = {i % 2 ? PAD : START, V - 1, y, y};
         *at(z, i, largest[c - PLAIN_CASES]) = c == LOSS_CASES - 1 ? 0.5 : 9;
         if (c == LOSS_CASES - 2)
-            *at(z, i, y == V - 1 || (i % 2 && y > 0) ? y - 1 : y + 1) = 9;
+            *at(z, i, y == V - 1 || i == 7 ? y - 1 : y + 1) = 9;
     }
     return z;
 }
