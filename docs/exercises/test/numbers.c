@@ -2,9 +2,8 @@
 // for those that labs have measured. test_kinds.py holds the pages against them:
 // what changes the initial parameters or the layers changes these answers, too.
 
-#define main main_of_the_lab // whose tasks are used here
-#include "../../../notebook/20-parts.c"
-#undef main
+#include "../../../notebook/lib/lab.h"
+#include "../../../notebook/lib/tasks.h"
 #include "../../../notebook/lib/modern.h"
 #include "../../../notebook/lib/nouns.h"
 
