@@ -617,7 +617,7 @@ static void grade_padding_mask(void) {
 }
 
 static void grade_causal_padding_mask(void) {
-    static const int words[] = {START, 6, 8, 5};
+    static const int words[] = {START, UNKNOWN, 8, 5};
     static const int padded[3 * T] = {START, 7, PAD, PAD, START, PAD, UNKNOWN, PAD,
                                       START, 6, END, 5};
     for (int sentences = 1; sentences <= 3; sentences += 2) {
