@@ -1175,8 +1175,7 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
 // Words that are used alike end up with similar rows. In our trained model, the
 // row closest in direction to that of "red" is that of "dirty" (their cosine is
 // 0.53), followed by "happy" (0.49) and "green" (0.45), while "car" is at 0.16.
-// Closest to "la" are "une" (0.87), "ta" and "ma" (0.83 each): all feminine and
-// singular.
+// Closest to "la" are "une" (0.87), "ta" and "ma" (0.83 each): all feminine.
 //
 // The row is multiplied by √D [section 3.4], which makes its numbers about as
 // large as those of the positions below: sines and cosines, with a standard
