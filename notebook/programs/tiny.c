@@ -1,9 +1,14 @@
 // tiny.c: the Transformer of "Attention Is All You Need" on ten screens, every
 // gradient by hand. After n steps its parameters are those of transformer.c,
-// bit for bit. That file explains it, in the chapters named beside headings.
+// bit for bit. docs/tiny.html tells it in one sitting, step by step.
 //
 //     cc -O3 -ffp-contract=off notebook/programs/tiny.c -lm -o tiny
 //     ./tiny data/eng-fra.train.tsv [STEPS]      20 epochs take some minutes
+//
+// It omits what is not the model: saving it, held-out pairs, beams, threads. It
+// cheats to be short: ReLU and norm overwrite what they get; dropout keeps no
+// mask, but draws it again from its key; loss makes its gradient, too; and
+// translate computes the whole sentence anew for each word that it writes.
 
 #include <math.h>
 #include <stdint.h>
@@ -20,73 +25,73 @@ enum { D = WIDTH, H = HEADS, K = D / H, F = 4 * D, L = LAYERS };
 _Static_assert(D % H == 0, "HEADS must divide WIDTH");
 enum { BATCH = 64, LONGEST = 65, MOST = 4096 }; // sentences, tokens, words
 #define each(i, n) for (int i = 0; i < (n); i++) // i = 0 … n-1
-const char *path; // of the sentence pairs
-int lines;        // of that file, as many as have been read
+const char *path; int lines; // the file of pairs; how many have been read
 
-_Noreturn void fail(const char *reason) {
+_Noreturn void fail(const char *reason) { // ends the program, and says why
     fprintf(stderr, "tiny: %s:%d: %s\n", path, lines, reason);
     exit(1);
 }
 
 // ---- Random numbers ---------------------------------------------- chapter 1
 enum { FOR_PARAMETERS = 1, FOR_ORDER, FOR_DROPOUT, FOR_BATCHES, SEED = 1 };
-uint64_t scramble(uint64_t x) {
+uint64_t scramble(uint64_t x) { // a number that looks unrelated to x
     x += 0x9e3779b97f4a7c15u;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return x ^ (x >> 31);
 }
-uint32_t scramble32(uint32_t x) {
+uint32_t scramble32(uint32_t x) { // the same with 32 bits
     x = (x ^ (x >> 16)) * 0x7feb352du;
     x = (x ^ (x >> 15)) * 0x846ca68bu;
     return x ^ (x >> 16);
 }
-uint64_t random_key(uint64_t what_for, int which) {
+uint64_t random_key(uint64_t what_for, int which) { // begins a sequence
     return scramble(scramble(scramble(SEED) + what_for) + (uint64_t)which);
 }
-double uniform(uint64_t *state) { // from 0 to 1
+double uniform(uint64_t *state) { // its next number, from 0 to 1
     *state = scramble(*state);
     return (double)(*state >> 11) / 9007199254740992.0;
 }
 
 // ---- Numbers, and their gradients ----------------------------- chapters 1, 8
-// The gradient of what is at x is at x + GRAD. Parameters come first.
+// All numbers are in one array. The gradient of the one at x is at x + GRAD.
+//     numbers           + GRAD                           + 2 GRAD
+//     │ parameters │ x … room │ their gradients, alike … │ Adam's m │ v │
 enum { GRAD = 1 << 24, PARAMETERS = 3 * MOST * (D + 1) + L * 16 * D * (D + F) };
-float *memory;
+float *numbers;
 int count, tensors, used; // parameters (< PARAMETERS), tensors of them; in use
 
-float *zeros(int n) {
-    float *x = memory + used;
+float *zeros(int n) { // room for n numbers and for their gradients
+    float *x = numbers + used;
     used += n;
     if (used > GRAD) fail("out of memory: make GRAD larger, or BATCH smaller");
     each (i, n) x[i] = x[GRAD + i] = 0;
     return x;
 }
 
-// At the first call only: a matrix gets random numbers, a bias 0, a gain 1.
+// Makes a parameter when it is first met: a matrix random, a bias 0, a gain 1.
 void parameter(float **x, int rows, int cols, float first) {
     if (*x) return;
-    *x = memory + count;
+    *x = numbers + count;
     uint64_t state = random_key(FOR_PARAMETERS, tensors++);
-    double limit = sqrt(6.0 / (rows + cols));
+    double most = sqrt(6.0 / (rows + cols));
     each (i, rows * cols)
-        memory[count++] = rows == 1 ? first : limit * (2 * uniform(&state) - 1);
+        numbers[count++] = rows == 1 ? first : most * (2 * uniform(&state) - 1);
 }
 
-float *transposed(const float *x, int rows, int cols) {
+float *transposed(const float *x, int rows, int cols) { // rows become columns
     float *y = zeros(rows * cols);
     each (i, rows) each (j, cols) y[j * rows + i] = x[i * cols + j];
     return y;
 }
 
-// c (n,m) += a (n,k) b (k,m), where 256 terms are summed up by themselves
+// The product of matrices, c (n,m) += a (n,k) b (k,m), 256 terms at a time
 void product(float *c, const float *a, const float *b, int n, int k, int m) {
     static float sum[MOST]; // left at 0 by each call
     each (i, n) each (p, k) {
-        int last = p % 256 == 255 || p == k - 1;
         each (j, m) sum[j] += a[i * k + p] * b[p * m + j];
-        each (j, last ? m : 0) c[i * m + j] += sum[j];
-        each (j, last ? m : 0) sum[j] = 0;
+        if (p % 256 < 255 && p < k - 1) continue;
+        each (j, m) c[i * m + j] += sum[j], sum[j] = 0;
     }
 }
 
@@ -107,7 +112,7 @@ float exponential(float x) { // 2ⁿ eʳ, where r is small
     return (double)x < -87 ? 0 : ldexpf(series, (int)n);
 }
 
-// x becomes softmax(x); returns log Σ e^x.
+// Scores become shares, e^x / Σ e^x, which sum to 1; returns log Σ e^x.
 float softmax(float *x, int n) {
     float most = -INFINITY;
     each (j, n) most = fmaxf(most, x[j]);
@@ -118,7 +123,7 @@ float softmax(float *x, int n) {
 }
 
 // ---- A linear layer: y = x W + b --------------------------------- chapter 3
-// x (N,I), weight (I,O), bias (1,O) -> y (N,O)
+// Mixes the I numbers of each row: x (N,I), weight (I,O), bias (1,O) -> y (N,O)
 typedef struct { float *weight, *bias, *x, *y; int N, I, O; } Linear;
 float *linear(Linear *w, float *x, int N, int I, int O) {
     parameter(&w->weight, I, O, 0);
@@ -129,7 +134,7 @@ float *linear(Linear *w, float *x, int N, int I, int O) {
     return w->y;
 }
 
-void linear_backward(Linear *w) {
+void linear_backward(Linear *w) { // dy -> dx, dW, db
     int N = w->N, I = w->I, O = w->O;
     product(w->x + GRAD, w->y + GRAD, transposed(w->weight, I, O), N, O, I);
     product(w->weight + GRAD, transposed(w->x, N, I), w->y + GRAD, I, N, O);
@@ -141,7 +146,7 @@ float rate;     // 0.1 in training, else 0
 uint64_t noise; // changes with each place in the model that drops numbers
 uint32_t next_key(void) { return (uint32_t)(noise = scramble(noise)); }
 
-// Row i of a matrix: forward and backward, a key drops the same numbers.
+// Loses a tenth of row i, the key says which: so nothing is relied on alone.
 void dropout(float *x, int n, int i, uint32_t key) {
     uint32_t threshold = (uint32_t)(rate * 4294967296.0);
     key = scramble32(key + (uint32_t)i);
@@ -149,7 +154,8 @@ void dropout(float *x, int n, int i, uint32_t key) {
         x[j] *= scramble32(key ^ (uint32_t)j) < threshold ? 0 : 1 / (1 - rate);
 }
 
-// out = norm(x + dropout(y)), all (N,D); y becomes n, the normalized sum.
+// Adds what a sub-layer found, y, to what it was given, x, and normalizes:
+// out = norm(x + dropout(y)), all (N,D). y becomes n, the sum with mean 0.
 typedef struct { float *gain, *bias, *x, *n, *out, *rstd;
                  uint32_t key; int N; } Norm;
 float *norm(Norm *w, float *x, float *y, int N) {
@@ -169,14 +175,15 @@ float *norm(Norm *w, float *x, float *y, int N) {
     return w->out;
 }
 
-// d is the gradient of out, then of the sum; dy that of y. x: see "bypass".
+// d, the gradient of out, becomes that of x + y; dy is y's. x: see "bypass".
 void norm_backward(Norm *w) {
     each (i, w->N) {
         float *n = w->n + i * D, *d = w->out + i * D + GRAD, *gain = w->gain;
-        float *dy = n + GRAD, dn[D];
-        each (j, D) gain[GRAD + j] += dn[j] = d[j] * n[j];
+        float *dy = n + GRAD, d_n[D];
+        each (j, D) gain[GRAD + j] += d_n[j] = d[j] * n[j];
         each (j, D) w->bias[GRAD + j] += d[j];
-        float dn_mean = dot(d, gain, D) / D, dnn_mean = dot(dn, gain, D) / D;
+        float dn_mean = dot(d, gain, D) / D;    // dn, of n, is d · gain
+        float dnn_mean = dot(d_n, gain, D) / D; // and dn · n is d · n · gain
         each (j, D) d[j] = d[j] * gain[j] - dn_mean - n[j] * dnn_mean;
         each (j, D) dy[j] = d[j] *= w->rstd[i];
         dropout(dy, D, i, w->key);
@@ -187,14 +194,14 @@ void norm_backward(Norm *w) {
 enum { PAD, START, END, UNKNOWN, FIRST }; // the first tokens
 enum { SOURCE, INPUT, EXPECTED };         // what a sentence pair is made into
 typedef struct { int id[3][LONGEST], S, T, size; } Pair; // size: to sort by
-const Pair *sentence[BATCH];
-int B, V; // sentences in the batch, words of the target language
-typedef struct { float *table, *x; uint32_t key; int T, side; } Embedding;
-float *embed(Embedding *e, int T, int side) {
-    *e = (Embedding){e->table, zeros(B * T * D), next_key(), T, side};
+const Pair *sentence[BATCH]; int B, V; // the batch, its size; words of French
+typedef struct { float *table, *x; uint32_t key; int T, row; } Embedding;
+// Tokens become vectors that say which word, and where it stands: x (B·T,D)
+float *embed(Embedding *e, int T, int row) {
+    *e = (Embedding){e->table, zeros(B * T * D), next_key(), T, row};
     each (i, B * T) {
         float *x = e->x + i * D;
-        float *word = e->table + sentence[i / T]->id[side][i % T] * D;
+        float *word = e->table + sentence[i / T]->id[row][i % T] * D;
         each (j, D) {
             double turn = i % T * pow(10000, -(double)(j - j % 2) / D);
             x[j] = sqrtf(D) * word[j] + (float)(j % 2 ? cos(turn) : sin(turn));
@@ -204,9 +211,9 @@ float *embed(Embedding *e, int T, int side) {
     return e->x;
 }
 
-void embed_backward(Embedding *e) {
+void embed_backward(Embedding *e) { // to each row what its places ask for
     each (i, B * e->T) {
-        int id = sentence[i / e->T]->id[e->side][i % e->T];
+        int id = sentence[i / e->T]->id[e->row][i % e->T];
         float *dx = e->x + i * D + GRAD, *word = e->table + id * D;
         dropout(dx, D, i, e->key);
         each (j, D) word[GRAD + j] += sqrtf(D) * dx[j];
@@ -214,19 +221,16 @@ void embed_backward(Embedding *e) {
 }
 
 // ---- Attention, all heads: softmax(q kᵀ / √K) v ----------- chapters 2, 3, 9
-typedef struct {
-    Linear query, key, value, output; uint32_t noise; Norm norm;
-    float *weights, *dropped, *context; // (B·H·T,S), (B·H·T,S), (B·T,D)
-} Attention;
+typedef struct { Linear query, key, value, output; uint32_t noise; Norm norm;
+                 float *weights, *dropped, *context; } Attention;
 
-// x (B·T,D) asks, y (B·S,D) answers. Hidden are the padding of y and, if y is
-// what the decoder has read, what comes after the query.
-float *attention(Attention *a, float *x, int T, float *y, int S, int side) {
+// Each position fetches from others what it needs: x (B·T,D) asks, and memory
+// (B·S,D) answers. Hidden are padding and, if row is INPUT, what comes later.
+float *attention(Attention *a, float *x, int T, float *memory, int S, int row) {
     linear(&a->query, x, B * T, D, D);
-    linear(&a->key, y, B * S, D, D);
-    linear(&a->value, y, B * S, D, D);
-    a->weights = zeros(B * H * T * S);
-    a->dropped = zeros(B * H * T * S);
+    linear(&a->key, memory, B * S, D, D);
+    linear(&a->value, memory, B * S, D, D);
+    a->weights = zeros(B * H * T * S), a->dropped = zeros(B * H * T * S);
     a->context = zeros(B * T * D);
     a->noise = next_key();
     each (i, B * H * T) { // sentence b, head h, query t
@@ -235,9 +239,9 @@ float *attention(Attention *a, float *x, int T, float *y, int S, int side) {
         float *q = a->query.y + asks, *c = a->context + asks;
         float *k = a->key.y + answers, *v = a->value.y + answers;
         float *w = a->weights + i * S, *u = a->dropped + i * S;
-        const int *id = sentence[b]->id[side];
+        const int *id = sentence[b]->id[row];
         each (j, S) each (e, K) w[j] += q[e] * k[j * D + e];
-        each (j, S) w[j] = id[j] == PAD || (side == INPUT && j > t)
+        each (j, S) w[j] = id[j] == PAD || (row == INPUT && j > t)
                          ? -INFINITY : w[j] * (1 / sqrtf(K));
         softmax(w, S);
         each (j, S) u[j] = w[j];
@@ -248,7 +252,7 @@ float *attention(Attention *a, float *x, int T, float *y, int S, int side) {
     return norm(&a->norm, x, a->output.y, B * T);
 }
 
-void attention_backward(Attention *a) {
+void attention_backward(Attention *a) { // the same lines, from the last
     int T = a->query.N / B, S = a->key.N / B;
     norm_backward(&a->norm);
     linear_backward(&a->output);
@@ -275,6 +279,7 @@ void attention_backward(Attention *a) {
 }
 
 // ---- The feed-forward network: relu(x W + b) W + b ---------------- chapter 5
+// Works on what each position has fetched, each by itself: x (N,D) -> (N,D)
 typedef struct { Linear inner, outer; uint32_t key; Norm norm; } Network;
 float *network(Network *f, float *x, int N) {
     float *a = linear(&f->inner, x, N, D, F);
@@ -301,7 +306,7 @@ Attention encoder_attention[L], decoder_attention[L], cross_attention[L];
 Network encoder_network[L], decoder_network[L];
 Linear output;
 
-float *forward(void) {
+float *forward(void) { // Figure 1 of the paper: the tokens of a batch -> logits
     used = PARAMETERS; // gives up what the last step computed
     int S = 0, T = sentence[B - 1]->T; // the longest: they are sorted by T
     each (b, B) S = sentence[b]->S > S ? sentence[b]->S : S;
@@ -310,20 +315,21 @@ float *forward(void) {
         x = attention(&encoder_attention[l], x, S, x, S, SOURCE);
         x = network(&encoder_network[l], x, B * S);
     }
-    float *y = embed(&target_embedding, T, INPUT);
+    float *memory = x; // of the source: what the decoder may look at
+    x = embed(&target_embedding, T, INPUT);
     each (l, L) {
-        y = attention(&decoder_attention[l], y, T, y, T, INPUT);
-        y = attention(&cross_attention[l], y, T, x, S, SOURCE);
-        y = network(&decoder_network[l], y, B * T);
+        x = attention(&decoder_attention[l], x, T, x, T, INPUT);
+        x = attention(&cross_attention[l], x, T, memory, S, SOURCE);
+        x = network(&decoder_network[l], x, B * T);
     }
-    return linear(&output, y, B * T, D, V); // logits
+    return linear(&output, x, B * T, D, V);
 }
 
-void backward(void) {
+void backward(void) { // the calls of forward, from the last to the first
     linear_backward(&output);
     for (int l = L - 1; l >= 0; l--) {
         network_backward(&decoder_network[l]);
-        attention_backward(&cross_attention[l]); // and dx of the encoder
+        attention_backward(&cross_attention[l]); // and into dmemory
         attention_backward(&decoder_attention[l]);
     }
     embed_backward(&target_embedding);
@@ -335,7 +341,7 @@ void backward(void) {
 }
 
 // ---- A step of training ----------------------------------------- chapter 11
-// logits (B·T,V) -> mean loss; its gradient is (softmax - 1[j=y])/tokens.
+// How surprising are the right words? Logits (B·T,V) -> the mean; its gradient.
 double loss(float *logits) {
     int tokens = 0, T = target_embedding.T;
     double total = 0;
@@ -346,15 +352,15 @@ double loss(float *logits) {
         if (y == PAD) continue; // dz stays 0
         each (j, V) dz[j] = z[j];
         float lse = softmax(dz, V); // only lse is needed
+        total += lse - z[y];
         each (j, V) dz[j] = exponential(z[j] - lse) * share;
         dz[y] -= share;
-        total += lse - z[y];
     }
     return total / tokens;
 }
 
-void update(int t) { // clip, Adam
-    float *p = memory, *g = p + GRAD, *m = g + GRAD, *v = m + PARAMETERS;
+void update(int t) { // moves each parameter a little: clipping, then Adam
+    float *p = numbers, *g = p + GRAD, *m = g + GRAD, *v = m + PARAMETERS;
     int size = count / 64 + 1, warmup = 400; // squares: 64 partial sums
     double squares = 0, lr = 1 / sqrt((double)D * warmup);
     for (int i = 0; i < count; i += size)
@@ -378,8 +384,7 @@ typedef struct { char word[MOST][32]; int words; } Language; // sorted by bytes
 Language english = {{"<pad>", "<start>", "<end>", "<unknown>"}, FIRST};
 Language french = {{"<pad>", "<start>", "<end>", "<unknown>"}, FIRST};
 enum { PAIRS = 100000, POOL = 8 * BATCH };
-Pair *pair;
-int order[PAIRS], batch[PAIRS];
+Pair *pair; int order[PAIRS], batch[PAIRS];
 
 // text -> its tokens and END; returns how many. New words join the language.
 int tokenize(const char *s, int *id, Language *l) {
@@ -402,9 +407,8 @@ int tokenize(const char *s, int *id, Language *l) {
     return n + 1;
 }
 
-void read_pairs(void) {
-    char text[1 << 12];
-    FILE *file = fopen(path, "rb");
+void read_pairs(void) { // the whole file, as tokens
+    char text[1 << 12]; FILE *file = fopen(path, "rb");
     for (lines = 0; file && fgets(text, sizeof text, file);) {
         Pair *new = &pair[lines++];
         new->S = tokenize(strtok(text, "\t\n"), new->id[SOURCE], &english);
@@ -419,12 +423,11 @@ void read_pairs(void) {
     fclose(file);
 }
 
-void shuffle(int *item, int n, uint64_t key) {
+void shuffle(int *item, int n, uint64_t key) { // 0 … n-1 in some order
     each (i, n) item[i] = i;
     for (int i = n - 1; i > 0; i--) {
         int k = (int)(uniform(&key) * (i + 1)), kept = item[i];
-        item[i] = item[k];
-        item[k] = kept;
+        item[i] = item[k], item[k] = kept;
     }
 }
 
@@ -448,10 +451,8 @@ void next_batch(int step) {
 }
 
 // ---- Translation, training --------------------------------- chapters 12, 11
-void translate(Pair this) {
-    rate = 0;
-    sentence[0] = &this;
-    B = 1;
+void translate(Pair this) { // word by word, each time the most probable one
+    rate = 0, sentence[0] = &this, B = 1;
     each (j, this.S - 1) printf("%s ", english.word[this.id[SOURCE][j]]);
     printf("→");
     for (int T = this.T = 1; T < LONGEST; T = ++this.T) { // START, T-1 words
@@ -467,30 +468,31 @@ void translate(Pair this) {
 
 int main(int argc, char **argv) {
     path = argc > 1 ? argv[1] : "DATA.tsv";
-    memory = calloc(2 * (GRAD + PARAMETERS), sizeof *memory);
-    pair = calloc(PAIRS, sizeof *pair);
-    if (!memory || !pair) fail("out of memory");
+    if (!(numbers = calloc(2 * (GRAD + PARAMETERS), sizeof *numbers))
+        || !(pair = calloc(PAIRS, sizeof *pair))) fail("out of memory");
     each (pass, 2) read_pairs(); // a word's number is known after the first
     int steps = argc > 2 ? atoi(argv[2]) : 20 * ((lines + BATCH - 1) / BATCH);
     if (steps < 1) fail("the number of steps is at least 1");
-    V = french.words;
     parameter(&source_embedding.table, english.words, D, 0);
-    parameter(&target_embedding.table, V, D, 0);
+    parameter(&target_embedding.table, V = french.words, D, 0);
     for (int t = 1; t <= steps; t++) {
         next_batch(t - 1);
         rate = 0.1f;
         noise = random_key(FOR_DROPOUT, t);
-        double mean = loss(forward());
-        if (!isfinite(mean)) fail("the loss is no longer a number");
+        float *logits = forward();
+        double mean = loss(logits);
         backward();
         update(t);
+        if (!isfinite(mean)) fail("the loss is no longer a number");
+        if (t == 1) printf("%d pairs, %d and %d words, %d parameters\n",
+                           lines, english.words, V, count);
         if (t == 1 || t % 20 == 0) printf("step %d: loss %.4f\n", t, mean);
         if (t % 500 == 0 || t == steps)
             each (i, lines < 3 ? lines : 3) translate(pair[i]);
     }
     uint64_t checksum = 0xcbf29ce484222325;
     each (i, 4 * count) {
-        union { float number; uint32_t bits; } p = {memory[i / 4]};
+        union { float number; uint32_t bits; } p = {numbers[i / 4]};
         checksum = (checksum ^ (p.bits >> i % 4 * 8 & 255)) * 0x100000001b3;
     }
     printf("checksum %016llx\n", (unsigned long long)checksum);

@@ -70,7 +70,7 @@ def bug_of_a_program(g):
             ("that never ends is stopped", 1, "stopped after 10 seconds",
              "double mean = loss",
              "unsigned sleep(unsigned); for (;;) sleep(1); double mean = loss"),
-            ("that does not compile shows its line", 1, "learns-and-forgets.c:266:",
+            ("that does not compile shows its line", 1, "learns-and-forgets.c:270:",
              "dot(dw, u, S)", "dot(dw, u, S"),
             ("that includes the right one is refused", 1, "is not allowed",
              "#include <math.h>", '#include "tiny.c"')):
