@@ -5,7 +5,8 @@ local BOXES = { -- a label, and the page that has them all
   elsewhere = {"Where other programs differ"},
   deviation = {"Different from the paper", "deviations.html", "all departures"},
 }
-local ANSWERS = {answer = "Answer", claimed = "The answers, as the tests claim them"}
+local ANSWERS = {answer = "Answer", claimed = "The answers, as the tests claim them",
+  lines = "The lines beside the model, with notes"}
 
 local function html(text) return pandoc.RawInline("html", text) end
 

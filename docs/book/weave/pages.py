@@ -5,7 +5,7 @@ chapters; and what stands beside them.
 import html
 import re
 
-from project import DOCS, ROOT, fail, read
+from project import DOCS, fail, read
 
 import source_file
 from book import LAST, raw
@@ -13,6 +13,7 @@ from chapters import chapter_markdown, contract
 from directives import check_used, directives
 from records import attention
 from search import KINDS
+from sitting import sitting
 from teaching import concept_test, course, promises
 from to_html import TITLE
 
@@ -151,19 +152,6 @@ def articles_page(book):
     return "\n".join(out)
 
 
-def tiny_page(book):
-    """notebook/programs/tiny.c, part by part, and beside each what tiny.md says of it."""
-    code = (ROOT / "notebook" / "programs" / "tiny.c").read_text(encoding="utf-8")
-    parts = re.split("^(?=// ---- )", code, flags=re.M)
-    out, *texts = re.split("^(?=## )", book.link(read("book/text/tiny.md")), flags=re.M)
-    if len(texts) != len(parts):
-        fail(f"tiny.c has {len(parts)} parts, and tiny.md speaks of {len(texts)}")
-    for part, text in zip(parts, texts):
-        heading, text = text.split("\n", 1)
-        out += f"{heading}\n\n::: beside\n{text}\n:::\n\n``` c\n{part}```\n\n"
-    return out
-
-
 def pages_of(book):
     """(name, title, Markdown) of every page, in their order."""
     pages = [("index", TITLE, index_page(book))]
@@ -172,7 +160,6 @@ def pages_of(book):
     pages += [(*LAST, book.link(directives(book, read(f"book/text/{LAST[0]}.md")))),
               ("articles", "From your tutorial to the chapters",
                articles_page(book)),
-              ("tiny", "All of it, on ten screens", tiny_page(book)),
               ("deviations", "Where the program departs from the paper",
                deviations_page(book)),
               ("exercises", "Exercises", exercises_page(book)),
@@ -187,5 +174,6 @@ def pages_of(book):
               ("testing", "How it is tested",
                book.link(directives(book, read("book/text/testing.md")))),
               ("functions", "Functions and types", functions_page(book))]
+    pages.insert(1, ("tiny", "One sitting: the whole Transformer", sitting(book)))
     check_used(book)
     return pages

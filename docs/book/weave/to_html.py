@@ -62,7 +62,7 @@ def finish_listing(found, book):
 
     code = re.sub(r'<span id="cb\d+-(\d+)"><a href="#[^"]*"[^>]*></a>', line,
                   found[2])
-    if book:
+    if book and ' c tiny"' not in code:
         code = link_names(code, book, sum(names.values(), []))
     return f'<div class="sourceCode">{code}</div>'
 

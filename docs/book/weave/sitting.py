@@ -1,0 +1,62 @@
+"""The page for one sitting, docs/tiny.html: docs/book/text/tiny.md, in which stand all lines
+of notebook/programs/tiny.c, in the order in which they are read, and numbers of the model.
+"""
+
+import math
+import re
+
+from project import ROOT, fail, read
+
+from directives import directives
+from mixtures import WORDS, softmax
+from records import matrices
+
+CODE = ROOT / "notebook" / "programs" / "tiny.c"
+PIECE = re.compile(r"^@code (.+)\n((?:.+\n)*)", re.M)  # and the note beside it
+
+
+def pieces(marks):
+    """{mark: lines of tiny.c}. A piece begins with the one line in which its mark stands, and
+    ends where another begins: so each line is in one piece."""
+    lines, starts = CODE.read_text(encoding="utf-8").split("\n"), {}
+    for mark in marks:
+        found = [i for i, line in enumerate(lines) if mark in line]
+        if len(found) != 1 or found[0] in starts:
+            fail(f"book/text/tiny.md: {mark!r} marks {len(found)} lines of tiny.c, or one "
+                 "that has a mark")
+        starts[found[0]] = mark
+    order = [*sorted(starts), len(lines)]
+    if order[0]:
+        fail("book/text/tiny.md: no mark for the first line of tiny.c")
+    return {starts[a]: "\n".join(lines[a:b]).strip("\n") for a, b in zip(order, order[1:])}
+
+
+def numbers():
+    """{name: number}, which texts have in braces: what tiny.c and the recorded model say."""
+    said = read("book/records/tiny.txt").strip("\n").split("\n")
+    losses = dict(line[5:].split(": loss ") for line in said if line.startswith("step"))
+    pairs, english, french, parameters = re.findall(r"\d+", said[0])
+    vectors = {name: rows for (name,), rows in matrices("vectors.csv", ["matrix"], "row",
+                                                        "value").items()}
+    scores = [sum(q * k for q, k in zip(vectors["query"][0], key)) for key in vectors["key"]]
+    best = scores.index(max(scores))
+    shown = [line for line in said if re.match(r"step (1|20|100|300):", line)]
+    return {"pairs": f"{int(pairs):,}", "english": english, "french": french,
+            "parameters": f"{int(parameters):,}", "first": losses["1"], "later": losses["300"],
+            "even": f"{math.log(int(french)):.2f}", "steps": f"{int([*losses][-1]):,}",
+            "last": [*losses.values()][-1], "sum": said[-1][9:],
+            "early": re.search("checksum (.+)", read("book/records/same.txt"))[1],
+            "output": "\n".join([said[0], *shown, "…", *said[-5:]]),
+            "word": WORDS[best], "product": f"{scores[best]:.2f}",
+            "score": f"{scores[best] / 4:.2f}",
+            "weight": f"{softmax([score / 4 for score in scores])[best]:.2f}"}
+
+
+def sitting(book):
+    """Its words in backquotes are tiny.c's, and no links to what the book calls so."""
+    known = numbers()
+    text = re.sub(r"\{(\w+)\}", lambda m: known[m[1]], read("book/text/tiny.md"))
+    code = pieces(mark for mark, _ in PIECE.findall(text))
+    text = book.link(directives(book, text).replace("`", "\0")).replace("\0", "`")
+    return PIECE.sub(lambda m: f":::: piece\n``` {{.c .tiny}}\n{code[m[1]]}\n```\n\n"
+                     f"::: note\n{m[2]}:::\n::::\n", text)
