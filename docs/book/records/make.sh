@@ -60,6 +60,10 @@ make -s build/notebook/02-whence build/notebook/gpt
 build/notebook/02-whence $model data/eng-fra.test.tsv | grep -v ' head ' \
     > notebook/02-whence.csv
 
+# The same model, by the program of one sitting.
+$CC -O3 -ffp-contract=off notebook/programs/tiny.c -lm -o $work/tiny
+$work/tiny $pairs > $records/tiny.txt
+
 # A small GPT learns the English side.
 cut -f 1 $pairs | sed '/?$/!s/$/./' | tr '\n' ' ' > $work/english.txt
 build/notebook/gpt train $work/english.txt --tokens bpe --layers 2 --d-model 32 \

@@ -6,9 +6,11 @@ website.py checks the links of its pages by what stands here.
 """
 
 import html
+import itertools
 import json
 import re
 import sys
+from collections import Counter
 from fractions import Fraction
 from html.parser import HTMLParser
 from os.path import normpath
@@ -110,6 +112,19 @@ def check_coverage(pages, book):
           "its prose, each line once, in the file's order",
           [f"{a[:60]!r} is not {b[:60]!r}" for a, b in zip(shown, code)
            if a != b])
+
+
+def check_sitting(pages, _):
+    """Every line of tiny.c stands once on the page for one sitting, in short pieces."""
+    code = (ROOT / "notebook" / "programs" / "tiny.c").read_text(encoding="utf-8")
+    pieces = [html.unescape(re.sub("<[^>]+>", "", piece)).split("\n") for piece in re.findall(
+        r'<pre [^>]*class="sourceCode c tiny">(.*?)</pre>', pages["tiny.html"].html, re.DOTALL)]
+    shown = Counter(filter(None, itertools.chain(*pieces)))
+    lines = Counter(filter(None, code.split("\n")))
+    claim(len(pieces) > 40 and shown == lines, f"each of the {sum(lines.values())} lines of "
+          f"tiny.c stands once in the {len(pieces)} pieces of its page",
+          [*(shown - lines), *(lines - shown)])
+    none([piece[0] for piece in pieces if len(piece) > 20], "none has more than 20 lines")
 
 
 def check_anchors(pages, book):
@@ -399,7 +414,7 @@ def check_picture(book):
 
 def check_pages_of(book, pages):
     """All that is checked of the pages, {name: Page}."""
-    for one in (check_coverage, check_anchors, check_functions, check_calls,
+    for one in (check_coverage, check_sitting, check_anchors, check_functions, check_calls,
                 check_pages, check_script, check_math):
         one(pages, book)
     check_links({page.path: page for page in pages.values()})

@@ -2,10 +2,11 @@
 of notebook/programs/tiny.c, in the order in which they are read, and numbers of the model.
 """
 
+import csv
 import math
 import re
 
-from project import ROOT, fail, read
+from project import ROOT, command, fail, read
 
 from directives import directives
 from mixtures import WORDS, softmax
@@ -31,31 +32,44 @@ def pieces(marks):
     return {starts[a]: "\n".join(lines[a:b]).strip("\n") for a, b in zip(order, order[1:])}
 
 
+def whence():
+    """{what was changed, and where: the row} of lab 2's experiment."""
+    with open(ROOT / "notebook" / "02-whence.csv", encoding="utf-8", newline="") as file:
+        return {f"{row['change']} {row['where']}": row for row in csv.DictReader(file)}
+
+
 def numbers():
-    """{name: number}, which texts have in braces: what tiny.c and the recorded model say."""
+    """{name: number}, which the text has in braces: what tiny.c and the recorded model say."""
     said = read("book/records/tiny.txt").strip("\n").split("\n")
     losses = dict(line[5:].split(": loss ") for line in said if line.startswith("step"))
     pairs, english, french, parameters = re.findall(r"\d+", said[0])
-    vectors = {name: rows for (name,), rows in matrices("vectors.csv", ["matrix"], "row",
-                                                        "value").items()}
-    scores = [sum(q * k for q, k in zip(vectors["query"][0], key)) for key in vectors["key"]]
-    best = scores.index(max(scores))
+    vectors = matrices("vectors.csv", ["matrix"], "row", "value")
+    products = [sum(q * k for q, k in zip(vectors["query",][0], key))
+                for key in vectors["key",]]
+    best, changed = products.index(max(products)), whence()
     shown = [line for line in said if re.match(r"step (1|20|100|300):", line)]
+    if said[-1] not in command(["./transformer", "info", "data/models/eng-fra.safetensors"]):
+        fail("book/records/tiny.txt: tiny.c does not end with the model of the book")
     return {"pairs": f"{int(pairs):,}", "english": english, "french": french,
             "parameters": f"{int(parameters):,}", "first": losses["1"], "later": losses["300"],
             "even": f"{math.log(int(french)):.2f}", "steps": f"{int([*losses][-1]):,}",
             "last": [*losses.values()][-1], "sum": said[-1][9:],
-            "early": re.search("checksum (.+)", read("book/records/same.txt"))[1],
+            "early": re.search("checksum (.+)", read("book/records/300-steps.txt"))[1],
             "output": "\n".join([said[0], *shown, "…", *said[-5:]]),
-            "word": WORDS[best], "product": f"{scores[best]:.2f}",
-            "score": f"{scores[best] / 4:.2f}",
-            "weight": f"{softmax([score / 4 for score in scores])[best]:.2f}"}
+            "word": WORDS[best], "product": f"{products[best]:.2f}",
+            "score": f"{products[best] / 4:.2f}",
+            "weight": f"{softmax([product / 4 for product in products])[best]:.2f}",
+            "cases": changed["zero nothing"]["cases"],
+            "same": f"{float(changed['zero cross: all weights on the noun']['same']):.0f}",
+            "other": f"{float(changed['patch memory: the determiner']['other']):.0f}"}
 
 
 def sitting(book):
     """Its words in backquotes are tiny.c's, and no links to what the book calls so."""
     known = numbers()
     text = re.sub(r"\{(\w+)\}", lambda m: known[m[1]], read("book/text/tiny.md"))
+    place = dict(re.findall(r"^### (\d+)\. .* \{(#\S+)\}$", text, re.M))
+    text = re.sub(r"(?<!\[)\bstep (\d+)", lambda m: f"[{m[0]}]({place[m[1]]})", text)
     code = pieces(mark for mark, _ in PIECE.findall(text))
     text = book.link(directives(book, text).replace("`", "\0")).replace("\0", "`")
     return PIECE.sub(lambda m: f":::: piece\n``` {{.c .tiny}}\n{code[m[1]]}\n```\n\n"
