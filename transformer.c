@@ -1451,8 +1451,6 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
     arena_release(pass->arena, mark);
 }
 
-//@ run build/examples feed_forward_gradient
-
 //@ chapter residual
 // # 6. Residual connections and layer normalization
 //
@@ -1982,8 +1980,6 @@ Mat encoder_backward(Pass *pass, const EncoderSaved *s, const Encoder *w,
     return dx;
 }
 
-//@ run build/examples encoder_gradient
-
 // ## A layer, flattened
 //
 // The calls go six deep. Here is a post-norm encoder layer as ten calls in a
@@ -2125,8 +2121,6 @@ Mat decoder_backward(Pass *pass, const DecoderSaved *s, const Decoder *w,
                                     &dw->layer[l], dmemory, dx);
     return dx;
 }
-
-//@ run build/examples decoder_gradient
 
 // ## The whole model
 //

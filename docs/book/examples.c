@@ -605,37 +605,6 @@ void example_activation(void) {
     say(holds, "\nThe slopes of gelu at x and at -x sum to 1.");
 }
 
-typedef struct {
-    Pass pass;
-    FeedForwardSaved s;
-    FeedForward w;
-    Mat x, upstream;
-} FeedForwardCase;
-
-double ffn_loss(void *context) {
-    FeedForwardCase *c = context;
-    return project(ffn_forward(&c->pass, &c->s, &c->w, c->x), c->upstream);
-}
-
-// The four tensors of the feed-forward network and its input.
-void example_feed_forward_gradient(void) {
-    enum { N = 5, D = 3, F = 7 };
-    Config config = {.d_model = D, .activation = RELU};
-    FeedForwardCase c = {.pass = {.arena = &room, .config = &config}};
-    c.w.inner = random_linear(D, F);
-    c.w.outer = random_linear(F, D);
-    c.x = random_mat(N, D);
-    c.upstream = random_mat(N, D);
-    ffn_loss(&c);
-    Mat dx = prefilled(c.x);
-    FeedForward dw = {prefilled_linear(&c.w.inner),
-                      prefilled_linear(&c.w.outer)};
-    ffn_backward(&c.pass, &c.s, &c.w, &dw, dx, c.upstream);
-    compare_linear("inner", ffn_loss, &c, &c.w.inner, &dw.inner);
-    compare_linear("outer", ffn_loss, &c, &c.w.outer, &dw.outer);
-    compare("x", ffn_loss, &c, c.x, dx, PREFILL);
-}
-
 // ## Chapter 6: residual connections and norms
 
 // Three rows, each normalized by itself. The second is the first plus 100, the
@@ -769,7 +738,6 @@ void example_residual_paths(void) {
 typedef struct {
     Transformer *model, *gradient;
     Pass pass;
-    EncoderSaved encoder;
     DecoderSaved decoder;
     Mat x, memory, upstream;
 } StackCase;
@@ -788,28 +756,6 @@ StackCase new_stack_case(int layers, int length) {
     c.upstream = random_mat(B * length, D);
     c.memory = random_mat(B * S, D);
     return c;
-}
-
-void free_stack_case(StackCase *c) {
-    transformer_free(c->model);
-    transformer_free(c->gradient);
-}
-
-// Compares all tensors of one layer, such as "encoder.0.".
-void compare_layer(const char *layer, Scalar *f, StackCase *c) {
-    size_t n = strlen(layer);
-    const TensorList *w = &c->model->list, *dw = &c->gradient->list;
-    for (int i = 0; i < w->tensors; i++)
-        if (!strncmp(w->tensor[i].name.text, layer, n))
-            compare(w->tensor[i].name.text + n, f, c, *w->tensor[i].mat,
-                    *dw->tensor[i].mat, PREFILL);
-}
-
-double encoder_loss(void *context) {
-    StackCase *c = context;
-    Mask mask = padding_mask(&room, source_ids, B, S);
-    return project(encoder_forward(&c->pass, &c->encoder, &c->model->encoder,
-                                   c->x, mask), c->upstream);
 }
 
 // Two sentences of six random embeddings go through the encoder. Then one
@@ -847,18 +793,6 @@ void example_encoder(void) {
     transformer_free(t);
 }
 
-// Every tensor of one encoder layer, and the input, with a padded sentence in
-// the batch.
-void example_encoder_gradient(void) {
-    StackCase c = new_stack_case(1, S);
-    encoder_loss(&c);
-    Mat dx = encoder_backward(&c.pass, &c.encoder, &c.model->encoder,
-                              &c.gradient->encoder, c.upstream);
-    compare_layer("encoder.0.", encoder_loss, &c);
-    compare("x", encoder_loss, &c, c.x, dx, 0);
-    free_stack_case(&c);
-}
-
 // ## Chapter 8: the decoder
 
 double decoder_loss(void *context) {
@@ -867,20 +801,6 @@ double decoder_loss(void *context) {
                    causal_padding_mask(&room, input_ids, B, T)};
     return project(decoder_forward(&c->pass, &c->decoder, &c->model->decoder,
                                    c->x, c->memory, masks), c->upstream);
-}
-
-// Every tensor of one decoder layer and both inputs, x from below and the
-// memory from the encoder, with source and target padded.
-void example_decoder_gradient(void) {
-    StackCase c = new_stack_case(1, T);
-    decoder_loss(&c);
-    Mat dmemory = prefilled(c.memory);
-    Mat dx = decoder_backward(&c.pass, &c.decoder, &c.model->decoder,
-                              &c.gradient->decoder, dmemory, c.upstream);
-    compare_layer("decoder.0.", decoder_loss, &c);
-    compare("x", decoder_loss, &c, c.x, dx, 0);
-    compare("memory", decoder_loss, &c, c.memory, dmemory, PREFILL);
-    free_stack_case(&c);
 }
 
 // Prints the size of a gradient of the memory and some of its elements.
@@ -916,7 +836,8 @@ void example_memory_gradient(void) {
     int agree = agreeing(all, 0, d);
     say(agree == B * S * D, "\nThe sum agrees in %d of %d elements, with "
         "errors below 1e-6.", agree, B * S * D);
-    free_stack_case(&c);
+    transformer_free(c.model);
+    transformer_free(c.gradient);
 }
 
 // ## Chapter 9: masks
@@ -1554,13 +1475,10 @@ const Example examples[] = {
     ROW(4, positions, "codes of positions, how alike"),
     ROW(4, embedding_gradient, "a token that occurs twice gets two gradients"),
     ROW(5, activation, "relu and gelu with their slopes"),
-    ROW(5, feed_forward_gradient, "gradients of four tensors and the input"),
     ROW(6, norm, "a normalized row, and two variants"),
     ROW(6, norm_gradient, "one row, element by element"),
     ROW(6, residual_paths, "post-norm and pre-norm in a deep stack"),
     ROW(7, encoder, "who notices a blanked embedding"),
-    ROW(7, encoder_gradient, "gradients of every tensor of an encoder layer"),
-    ROW(8, decoder_gradient, "gradients of every tensor of a decoder layer"),
     ROW(8, memory_gradient, "what each decoder layer sends to the encoder"),
     ROW(9, masks, "the three masks of a padded batch"),
     ROW(9, leak, "a later word, with and without the mask"),

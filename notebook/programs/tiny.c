@@ -146,7 +146,7 @@ float rate;     // 0.1 in training, else 0
 uint64_t noise; // changes with each place in the model that drops numbers
 uint32_t next_key(void) { return (uint32_t)(noise = scramble(noise)); }
 
-// Loses a tenth of row i, the key says which: so nothing is relied on alone.
+// Sets a tenth of row i to 0, so that none is relied on. The key says which.
 void dropout(float *x, int n, int i, uint32_t key) {
     uint32_t threshold = (uint32_t)(rate * 4294967296.0);
     key = scramble32(key + (uint32_t)i);
@@ -211,7 +211,7 @@ float *embed(Embedding *e, int T, int row) {
     return e->x;
 }
 
-void embed_backward(Embedding *e) { // to each row what its places ask for
+void embed_backward(Embedding *e) { // a row gets what all its places got
     each (i, B * e->T) {
         int id = sentence[i / e->T]->id[e->row][i % e->T];
         float *dx = e->x + i * D + GRAD, *word = e->table + id * D;
@@ -341,7 +341,7 @@ void backward(void) { // the calls of forward, from the last to the first
 }
 
 // ---- A step of training ----------------------------------------- chapter 11
-// How surprising are the right words? Logits (B·T,V) -> the mean; its gradient.
+// logits (B·T,V) -> the mean of -log p over the right words, and its gradient
 double loss(float *logits) {
     int tokens = 0, T = target_embedding.T;
     double total = 0;
@@ -477,8 +477,7 @@ int main(int argc, char **argv) {
     parameter(&target_embedding.table, V = french.words, D, 0);
     for (int t = 1; t <= steps; t++) {
         next_batch(t - 1);
-        rate = 0.1f;
-        noise = random_key(FOR_DROPOUT, t);
+        rate = 0.1f; noise = random_key(FOR_DROPOUT, t);
         float *logits = forward();
         double mean = loss(logits);
         backward();

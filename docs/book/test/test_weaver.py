@@ -25,6 +25,7 @@ import c_code
 import chapters
 import pages
 import search
+import sitting
 import test_pages
 from book import Book
 from harness import claim, end
@@ -122,6 +123,9 @@ def test_refusals():
             lambda: breaking.place("x", "softmax_backward", "lost[j]", ""))
     refused("one that is there twice", r"found \d\d? times in softmax_backward",
             lambda: breaking.place("x", "softmax_backward", ";", ""))
+    for marks in (["float *lost("], ["each (j, D)"], ["int main", "argc"], ["int main"]):
+        refused(f"of tiny.c {marks}", "marks .* lines of tiny.c|no mark for the first",
+                lambda: sitting.pieces(marks))
     refused("a function that is not there", "has 0 functions lost",
             lambda: c_code.function(ROOT / "transformer.c", "lost"))
     path, project.ENVIRONMENT["PATH"] = os.environ["PATH"], ""

@@ -2,7 +2,6 @@
 of notebook/programs/tiny.c, in the order in which they are read, and numbers of the model.
 """
 
-import csv
 import math
 import re
 
@@ -10,7 +9,7 @@ from project import ROOT, command, fail, read
 
 from directives import directives
 from mixtures import WORDS, softmax
-from records import matrices
+from records import matrices, read as record
 
 CODE = ROOT / "notebook" / "programs" / "tiny.c"
 PIECE = re.compile(r"^@code (.+)\n((?:.+\n)*)", re.M)  # and the note beside it
@@ -32,12 +31,6 @@ def pieces(marks):
     return {starts[a]: "\n".join(lines[a:b]).strip("\n") for a, b in zip(order, order[1:])}
 
 
-def whence():
-    """{what was changed, and where: the row} of lab 2's experiment."""
-    with open(ROOT / "notebook" / "02-whence.csv", encoding="utf-8", newline="") as file:
-        return {f"{row['change']} {row['where']}": row for row in csv.DictReader(file)}
-
-
 def numbers():
     """{name: number}, which the text has in braces: what tiny.c and the recorded model say."""
     said = read("book/records/tiny.txt").strip("\n").split("\n")
@@ -46,7 +39,9 @@ def numbers():
     vectors = matrices("vectors.csv", ["matrix"], "row", "value")
     products = [sum(q * k for q, k in zip(vectors["query",][0], key))
                 for key in vectors["key",]]
-    best, changed = products.index(max(products)), whence()
+    best = products.index(max(products))
+    changed = {f"{row['change']} {row['where']}": row
+               for row in record("../../../notebook/02-whence.csv")}
     shown = [line for line in said if re.match(r"step (1|20|100|300):", line)]
     if said[-1] not in command(["./transformer", "info", "data/models/eng-fra.safetensors"]):
         fail("book/records/tiny.txt: tiny.c does not end with the model of the book")
@@ -66,10 +61,10 @@ def numbers():
 
 def sitting(book):
     """Its words in backquotes are tiny.c's, and no links to what the book calls so."""
-    known = numbers()
-    text = re.sub(r"\{(\w+)\}", lambda m: known[m[1]], read("book/text/tiny.md"))
+    text, known = read("book/text/tiny.md"), numbers()
     place = dict(re.findall(r"^### (\d+)\. .* \{(#\S+)\}$", text, re.M))
     text = re.sub(r"(?<!\[)\bstep (\d+)", lambda m: f"[{m[0]}]({place[m[1]]})", text)
+    text = re.sub(r"\{(\w+)\}", lambda m: known[m[1]], text)
     code = pieces(mark for mark, _ in PIECE.findall(text))
     text = book.link(directives(book, text).replace("`", "\0")).replace("\0", "`")
     return PIECE.sub(lambda m: f":::: piece\n``` {{.c .tiny}}\n{code[m[1]]}\n```\n\n"
