@@ -123,7 +123,7 @@ def test_refusals():
             lambda: breaking.place("x", "softmax_backward", "lost[j]", ""))
     refused("one that is there twice", r"found \d\d? times in softmax_backward",
             lambda: breaking.place("x", "softmax_backward", ";", ""))
-    for marks in (["float *lost("], ["each (j, D)"], ["int main", "argc"], ["int main"]):
+    for marks in (["float *lost("], ["each (j, D)"], ["int main", "argc, char"], ["int main"]):
         refused(f"of tiny.c {marks}", "marks .* lines of tiny.c|no mark for the first",
                 lambda: sitting.pieces(marks))
     refused("a function that is not there", "has 0 functions lost",
