@@ -8,6 +8,7 @@ import re
 from project import ROOT, command, fail, read
 
 from directives import directives
+from formula import sentence
 from mixtures import WORDS, softmax
 from records import matrices, read as record
 
@@ -65,6 +66,8 @@ def sitting(book):
     place = dict(re.findall(r"^### (\d+)\. .* \{(#\S+)\}$", text, re.M))
     text = re.sub(r"(?<!\[)\bstep (\d+)", lambda m: f"[{m[0]}]({place[m[1]]})", text)
     text = re.sub(r"\{(\w+)\}", lambda m: known[m[1]], text)
+    text = "".join(part if i % 2 else sentence(part) for i, part in enumerate(
+        re.split(r"(^```.*?^```$|^@[^\n]*$|`[^`]+`)", text, flags=re.M | re.S)))
     code = pieces(mark for mark, _ in PIECE.findall(text))
     text = book.link(directives(book, text).replace("`", "\0")).replace("\0", "`")
     return PIECE.sub(lambda m: f":::: piece\n``` {{.c .tiny}}\n{code[m[1]]}\n```\n\n"
