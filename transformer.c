@@ -243,14 +243,14 @@ void matmul_definition(Mat c, Mat a, Mat b) {
 // Training calls other functions for it, because a processor can do the same
 // sixty times as fast, and with large matrices hundreds of times:
 
-// c += a b, and c = from + a b, where from has c's shape, or is one row,
-// repeated (row_stride 0); the threads share the work
-void matmul_add(Mat c, Mat a, Mat b);
+// c = from + a b, where from has c's shape, or is one row, repeated
+// (row_stride 0); the threads share the work
 void matmul_from(Mat c, Mat from, Mat a, Mat b);
+void matmul_add(Mat c, Mat a, Mat b); // c += a b; the threads share the work
 
-// c += a b, and c = a b, on one thread: small products in a loop that is shared
+// c += a b on one thread: a small product, in a loop that the threads share
 void small_matmul_add(Mat c, Mat a, Mat b);
-void small_matmul(Mat c, Mat a, Mat b);
+void small_matmul(Mat c, Mat a, Mat b); // c = a b on one thread
 
 //@ plumbing what the engine room provides: errors, loops, threads, an arena
 // ## Tools
@@ -262,18 +262,18 @@ void small_matmul(Mat c, Mat a, Mat b);
 _Noreturn void fail(const char *format, ...);
 char *printable(char *text); // for a terminal: no control characters, in place
 
-// Zeroed memory; the same memory, enlarged. Never NULL: they fail instead.
+// Zeroed memory, count items of size bytes. Never NULL: it fails instead.
 void *allocate(size_t count, size_t size);
-void *reallocate(void *memory, size_t count, size_t size);
-size_t checked_product(size_t a, size_t b); // fails if it is too large
+void *reallocate(void *memory, size_t count, size_t size); // enlarged
+size_t checked_product(size_t a, size_t b); // a · b; fails if it is too large
 
 void fill(Mat m, real value);     // m = value
 void copy(Mat to, Mat from);      // to = from, same shape
 void add(Mat to, Mat from);       // to += from, same shape
 void scale_by(Mat x, real factor); // x *= factor
 void clear(real *x, size_t n);    // x = 0, n numbers
-real sum(const real *x, int n);   // Σⱼ x[j]
-real dot(const real *x, const real *y, int n); // Σⱼ x[j] y[j]
+real sum(const real *x, int n);   // the sum Σⱼ x[j]
+real dot(const real *x, const real *y, int n); // the sum Σⱼ x[j] y[j]
 double size_of(Mat m);            // rows · cols
 int min_int(int a, int b), max_int(int a, int b); // the smaller, the larger
 
@@ -328,10 +328,10 @@ typedef struct {
 } Arena;
 
 void *arena_take(Arena *arena, size_t count, size_t size); // not initialized
-Mat arena_mat(Arena *arena, int rows, int cols);           // not initialized
-Mat arena_zeros(Arena *arena, int rows, int cols); // gradients are added to it
+Mat arena_mat(Arena *arena, int rows, int cols);   // rows × cols, not set
+Mat arena_zeros(Arena *arena, int rows, int cols); // rows × cols zeros
 void arena_release(Arena *arena, size_t mark); // back to where used was mark
-void arena_free(Arena *arena);
+void arena_free(Arena *arena); // gives all memory back to the system
 
 // ## Randomness
 //
@@ -670,7 +670,7 @@ typedef struct {
 } Dropout;
 
 void dropout_row(real *x, int n, int i, Dropout d); // row i, of n numbers
-void dropout(Mat x, Dropout d);                     // all rows
+void dropout(Mat x, Dropout d);                     // all rows of x
 
 // ## Attention, forward and backward
 //
@@ -2197,8 +2197,7 @@ void list_tensor(TensorList *l, Mat *mat, int rows, int cols, int init,
     l->count = checked_product(l->count + size, 1); // fails if too large
 }
 
-// Takes memory for all numbers, which begin as zeros, and gives each tensor its
-// place in it.
+// Takes memory for all numbers, zeros at first, and gives each tensor a place.
 void place_tensors(TensorList *l) {
     real *next = l->values = allocate(l->count, sizeof(real));
     for (Tensor *t = l->tensor; t < l->tensor + l->tensors; t++) {
@@ -2207,6 +2206,7 @@ void place_tensors(TensorList *l) {
     }
 }
 
+// Frees the numbers, and the list of tensors.
 void list_free(TensorList *l) {
     free(l->tensor);
     free(l->values);
@@ -2616,19 +2616,20 @@ typedef struct {
     int length; // with END
 } Sentence;
 
+// Frees n sentences, and their list.
 void sentences_free(Sentence *s, int n) {
     for (int i = 0; i < n; i++)
         free(s[i].id);
     free(s);
 }
 
-// Pairs as numbers.
 typedef struct {
-    Sentence *source, *target; // `count` of each
+    Sentence *source, *target; // `count` of each, as numbers
     int count;
     int too_long; // pairs that were left out
 } Pairs;
 
+// Frees the sentences of both sides.
 void pairs_free(Pairs *p) {
     sentences_free(p->source, p->count);
     sentences_free(p->target, p->count);
@@ -2663,8 +2664,7 @@ void pairs_free(Pairs *p) {
 
 //@ deviation
 // A batch is a fixed number of sentence pairs. In the paper it is a number of
-// tokens, about 25,000 on each side, so that short sentences come in larger
-// batches.
+// tokens, about 25,000 a side, so that short sentences come in larger batches.
 
 // Pools of one batch would save no padding; one pool of all would mix nothing.
 enum { POOL = 8 }; // batches in a pool
@@ -3194,6 +3194,7 @@ Trainer trainer_new(Transformer *model, Transformer *gradient,
                      .v = allocate(count, sizeof(real))};
 }
 
+// Frees model, gradient and moments.
 void trainer_free(Trainer *t) {
     transformer_free(t->model);
     transformer_free(t->gradient);
@@ -3265,8 +3266,7 @@ Step train_step(Trainer *t, const Batch *batch) {
 // sentences it has seen (*overfitting*).
 
 //@ plumbing the loss of all pairs, batch by batch
-// The sums over all pairs, in batches of batch_size. The arena is left as it
-// was.
+// The sums over all pairs, in batches of batch_size. The arena stays as it is.
 Loss evaluate_loss(const Transformer *model, const Pairs *p, int batch_size,
                    double smoothing, Arena *arena) {
     Loss total = {0};
@@ -3437,8 +3437,7 @@ MultiHeadSaved empty_cache(Arena *arena, const MultiHead *w, int rows) {
                             .v = arena_mat(arena, rows, w->value.weight.cols)};
 }
 
-// Encodes the source, ids (B·S), and makes a cache for P positions, in the
-// arena.
+// Encodes the source, ids (B·S), and makes a cache for P positions in an arena.
 Cache decoder_start(Pass *pass, const Transformer *t, const int *ids, int B,
                     int S, int P) {
     int L = t->config.layers;
@@ -3661,6 +3660,7 @@ typedef struct {
     int length;       // its tokens
 } Beam;
 
+// ((5 + length) / 6) to the power of A.
 double length_penalty(int length, double A) {
     return pow((5.0 + length) / 6, A);
 }
@@ -3738,6 +3738,7 @@ void reorder(Arena *arena, Mat m, const int *from, int B, int n) {
     arena_release(arena, mark);
 }
 
+// The same for all that the cache keeps: keys and values of each layer.
 void reorder_cache(Arena *arena, Cache *c, const int *from, int B) {
     for (int l = 0; l < c->model->config.layers; l++) {
         reorder(arena, c->layer[l].self.k, from, B, c->length);
@@ -3756,8 +3757,7 @@ void write_best(int *out, const Beam *b, int N, int P) {
     }
 }
 
-// A search with N hypotheses of up to P tokens. It begins with one, still
-// empty.
+// A search with N hypotheses of up to P tokens. It begins with an empty one.
 Beam beam_new(Arena *arena, int N, int P, int longest) {
     size_t places = (size_t)(P + 1) * (size_t)N;
     Beam b = {.longest = longest, .score = -INFINITY,
@@ -4316,8 +4316,7 @@ void check_shape(const char *function, const char *name, Mat m, int rows,
              m.cols, rows, cols);
 }
 
-// The product a · b, of bytes or of elements; fails if it is more than the
-// machine can address.
+// a · b bytes or elements; fails if that is more than the machine can address
 size_t checked_product(size_t a, size_t b) {
     if (b && a > PTRDIFF_MAX / b)
         fail("out of memory: %.4g times %.4g is more than can be addressed",
@@ -4333,7 +4332,7 @@ void *allocate(size_t count, size_t size) {
     return memory;
 }
 
-// The new part is not zeroed.
+// The same memory, enlarged. The new part is not zeroed.
 void *reallocate(void *memory, size_t count, size_t size) {
     size_t bytes = checked_product(count, size);
     void *larger = realloc(memory, bytes ? bytes : 1);
@@ -4350,15 +4349,17 @@ void *reallocate(void *memory, size_t count, size_t size) {
 // more than they save. `copy` and `scale_by` also serve single attention heads,
 // each of which belongs to one thread, so they are never shared.
 
-// As double, since it serves as an estimate of work.
+// rows · cols, as double, since it serves as an estimate of work
 double size_of(Mat m) {
     return (double)m.rows * m.cols;
 }
 
+// The smaller of two numbers.
 int min_int(int a, int b) {
     return a < b ? a : b;
 }
 
+// The larger of two numbers.
 int max_int(int a, int b) {
     return a > b ? a : b;
 }
@@ -4550,6 +4551,7 @@ uint64_t scramble(uint64_t x) {
     return x ^ (x >> 31);
 }
 
+// The key that follows from a seed and from what it is for.
 uint64_t random_key(uint64_t seed, uint64_t what_for, uint64_t which) {
     return scramble(scramble(scramble(seed) + what_for) + which);
 }
@@ -4559,8 +4561,8 @@ double uniform(uint64_t *state) {
     return (double)(*state >> 11) / 9007199254740992.0; // 2⁵³
 }
 
-// The same with 32 bits, from a counter, by multiplying and shifting, which
-// a processor can do to many numbers at once. (Constants by Chris Wellons.)
+// `scramble` of 32 bits, from a counter, by multiplying and shifting, which a
+// processor can do to many numbers at once. (Constants by Chris Wellons.)
 uint32_t scramble32(uint32_t x) {
     x = (x ^ (x >> 16)) * 0x7feb352du;
     x = (x ^ (x >> 15)) * 0x846ca68bu;
@@ -4659,8 +4661,7 @@ void let_threads_sleep(char **argv) {
 #endif
 }
 
-// Whether the file is a terminal. Without POSIX the answer is no, to be on the
-// safe side.
+// Whether the file is a terminal. Without POSIX, no, to be on the safe side.
 bool is_terminal(FILE *file) {
 #ifdef TRANSFORMER_POSIX
     return isatty(fileno(file));
@@ -4750,8 +4751,7 @@ enum {
 // and 4-7 are computed twice, to the same result. `rows` and `vectors` are
 // constants in every call, so the compiler unrolls the loops and keeps `left`
 // and `right` in registers. The addresses of the rows of a must fit there too:
-// every fourth row has a pointer, and the three after it are reached from
-// there.
+// every fourth row has a pointer, from which the three after it are reached.
 ALWAYS_INLINE void tile(int rows, int vectors, Mat c, Mat from, Mat a, Mat b) {
     Vector left[12], right[12]; // no tile has more rows
     const real *four_rows[3] = {0}, *b_p = b.at;
@@ -4891,7 +4891,7 @@ void small_matmul_add(Mat c, Mat a, Mat b) {
     small_matmul_from(c, c, a, b);
 }
 
-// Here every tile begins with zeros, so c is neither cleared nor read before.
+// c = a b: every tile begins with zeros, so c is neither cleared nor read.
 void small_matmul(Mat c, Mat a, Mat b) {
     Mat from = {(real *)zero_row, c.rows, c.cols, 0, 0};
     small_matmul_from(c, from, a, b);
@@ -5173,6 +5173,7 @@ typedef struct {
     Token *index; // V - FIRST_TOKEN, by their bytes: all but the special ones
 } Vocab;
 
+// Frees all tokens, and the index.
 void vocab_free(Vocab *v) {
     for (int i = 0; i < v->count; i++)
         free(v->token[i]);
@@ -5207,8 +5208,7 @@ int token_id(const Vocab *v, const char *text, int length) {
     return found ? found->id : UNKNOWN;
 }
 
-// Appends a copy of the token. The memory doubles whenever the count is a power
-// of two.
+// Appends a copy of the token. At each power of two the memory doubles.
 void vocab_append(Vocab *v, const char *token, int length) {
     size_t count = (size_t)v->count, n = (size_t)length;
     if (v->count == INT_MAX)
@@ -5357,7 +5357,7 @@ char *join_tokens(const int *id, int length, const Vocab *v,
     return text;
 }
 
-// The same, as it is shown: UNKNOWN becomes <unknown>.
+// join_tokens, as a text is shown: UNKNOWN becomes <unknown>.
 char *detokenize(const int *id, int length, const Vocab *v,
                  Tokenizer tokenizer) {
     return join_tokens(id, length, v, tokenizer, v->token[UNKNOWN]);
@@ -5421,8 +5421,7 @@ typedef struct {
 } Merge;
 
 // Whether to join pair a rather than b: because it occurs more often. If both
-// occur as often, the bytes of the left pieces decide, and then those of the
-// right ones.
+// occur as often, the bytes of the left pieces decide, then of the right ones.
 bool is_better(Merge a, Merge b, const Vocab *v) {
     int left = strcmp(v->token[a.left], v->token[b.left]);
     int right = strcmp(v->token[a.right], v->token[b.right]);
@@ -5512,6 +5511,7 @@ typedef struct {
     int count, numbers;      // numbers: how many sources are nothing else
 } Text;
 
+// Frees the file's text, and the list of pairs.
 void text_free(Text *t) {
     free(t->contents);
     free(t->source); // and the targets
@@ -5870,8 +5870,7 @@ bool set_option(Settings *s, const Option *o, const char *text) {
     return *value >= 0;
 }
 
-// The place in the table of the option of that name, `length` bytes long; -1 if
-// there is none.
+// Where the table has the option of that name, `length` bytes long; or -1.
 int option_place(const char *name, size_t length) {
     for (int i = 0; i < OPTIONS; i++)
         if (strlen(options[i].name) == length
@@ -6177,6 +6176,7 @@ Reader open_model(const char *path) {
     return r;
 }
 
+// Closes the file, and frees what was read of it.
 void close_model(Reader *r) {
     fclose(r->file);
     free(r->header);
@@ -6456,6 +6456,7 @@ void finish_output(void) {
 //
 // The text comes from the two tables. Defaults are in brackets.
 
+// Prints what --help says of the program as a whole.
 void print_help(void) {
     puts("The Transformer of \"Attention Is All You Need\" in C.\n\n"
          "  transformer train data/eng-fra.train.tsv\n"
@@ -6587,8 +6588,7 @@ Arguments read_arguments(int argc, char **argv) {
     return a;
 }
 
-// OpenMP uses all processors unless told otherwise. On a busy machine, try
-// --threads 1.
+// OpenMP uses all processors; on a busy machine, try --threads 1.
 void set_threads(const Arguments *a) {
     int threads = a->settings.threads;
 #ifdef _OPENMP
@@ -6623,6 +6623,7 @@ void handle_signals(void (*handler)(int)) {
             signal(which[i], SIG_IGN);
 }
 
+// Handles a signal: the next one ends the program at once.
 void remember_signal(int which) {
     stop_signal = which;
     handle_signals(SIG_DFL);
@@ -6631,8 +6632,7 @@ void remember_signal(int which) {
 //@ plumbing pairs of a file as numbers; mean loss and accuracy
 // ## What all commands with a model do
 
-// The text of a sentence in one of the model's vocabularies; the caller frees
-// it.
+// A sentence as text, in one of the model's vocabularies; the caller frees it.
 char *text_of(const Checkpoint *c, const Vocab *v, Sentence s) {
     return detokenize(s.id, s.length, v, c->settings.tokenizer);
 }

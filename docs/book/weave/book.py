@@ -157,7 +157,7 @@ class Book:
         self.source = path.read_text(encoding="utf-8")
         self.chapters = read_chapters(path)
         self.defined = {}  # name -> (chapter, kind, lines, contract)
-        self.declared = {}  # name -> contract of its prototype
+        self.declared = {}  # name -> the comment of its prototype
         self.deviations = []
         self.figures_used = set()
         self.labs = labs()
@@ -170,23 +170,22 @@ class Book:
         prose = []
         for block in chapter.blocks:
             if block.kind == "prose":
-                prose = block.lines
                 heading = re.match(r"(#+) (.+)", block.lines[0])
                 if heading:
                     self.add_heading(chapter, len(heading[1]), heading[2])
             if block.kind == "deviation":
                 self.deviations.append((chapter, block.text()))
             if block.kind == "code":
-                text, above = "\n".join(contract_of(prose)), None
+                touching = contract_of(prose) if block.touches and prose else []
                 for name, its in block.defined.items():
+                    own = touching if its.first == block.line else []
                     if its.kind == "prototype":
-                        self.declared[name] = text
+                        beside = re.findall("// (.*)", "\n".join(its.lines))
+                        self.declared[name] = beside or own
                         continue
-                    if its.kind == "function" and above:
-                        text = f"Stands below `{above}`, without a contract of its own."
-                    above = name if its.kind == "function" else above
                     self.defined[name] = (chapter, its.kind, its.lines,
-                                          self.declared.get(name, text).split("\n"))
+                                          own or self.declared.get(name, []))
+            prose = block.lines if block.kind == "prose" else []
 
     def add_heading(self, chapter, level, title):
         anchor = anchor_of(chapter, title)

@@ -54,20 +54,6 @@ def index_page(book):
 
 # ---------------------------------------------------------------- the others
 
-POINTS_UP = re.compile(r"(The same|Both|Its)\b|.*\. Both\b")
-
-
-def points_up(book, name, text):
-    """What a contract speaks of that begins with "The same": the one above it."""
-    names = [other for other, its in book.defined.items() if its[1] == "function"]
-    if not POINTS_UP.match(" ".join(text)):
-        return []
-    above = names[names.index(name) - 1]
-    return ["", f"    (Above it: [`{above}`]({book.place(above)}). "
-            + book.link(contract(book.defined[above][3])).replace("\n", "\n    ")
-            + ")"]
-
-
 def functions_page(book):
     """Every function with its contract and those that use it, every type with
     its place."""
@@ -82,7 +68,6 @@ def functions_page(book):
             if kind == "function":
                 out.append(":   " + book.link(contract(text))
                            .replace("\n", "\n    "))
-                out += points_up(book, name, text)
                 if name in users:
                     out += ["", "    Used by " + book.link(", ".join(
                         f"`{user}`" for user in users[name])) + "."]
