@@ -91,8 +91,29 @@ function element(tag, name, ...inside) {
     return made;
 }
 
+const loading = new Map(), BASE = document.currentScript.src.replace(/[^/]*$/, "");
+
+// A script beside this one, which is loaded when it is first needed.
+function load(name) {
+    if (!loading.has(name))
+        loading.set(name, new Promise(done => {
+            const script = element("script");
+            script.src = BASE + name;
+            script.addEventListener("load", done);
+            document.head.append(script);
+        }));
+    return loading.get(name);
+}
+
+// What is said of a thing that is found: of a function it is HTML, with its formulas.
+function said(kind, text) {
+    const shown = element("small");
+    shown[kind === "function" ? "innerHTML" : "textContent"] = text;
+    return shown;
+}
+
 // A field in the head of the page; what is found stands below it, as links.
-function addSearch(base) {
+function addSearch() {
     const field = element("input"), list = element("ul");
     const status = element("p"), box = element("div", "found", status, list);
     const form = element("form", "search", field, box);
@@ -112,18 +133,15 @@ function addSearch(base) {
         list.replaceChildren(...found.slice(0, MOST).map(
             ([kind, address, name, where, text]) => {
                 const link = element("a", kind, element("b", "", name), " ",
-                    element("span", "", where || kind), element("small", "", text));
-                link.href = base + address;
+                    element("span", "", where || kind), said(kind, text));
+                link.href = BASE + address;
                 return element("li", "", link);
             }));
     }
 
-    // The texts are not small: they come when the field is first used.
+    // They are not small: they come when the field is first used.
     function fetchTexts() {
-        const texts = element("script");
-        texts.src = base + "texts.js";
-        texts.addEventListener("load", () => { indexAll(); show(); });
-        document.head.append(texts);
+        Promise.all(["names.js", "texts.js"].map(load)).then(() => { indexAll(); show(); });
     }
 
     // The field and the links below it, for the arrow keys.
@@ -176,18 +194,17 @@ function addSearch(base) {
 // What a name stands for, beside a link that leads to it: under the mouse, at the
 // keyboard's focus, and at the first tap. Escape or another place takes it away.
 function addContracts() {
-    const defined = new Map(FOUND.filter(row => row[5]).map(row => [row[2], row]));
     const card = element("div", "card");
-    let shown = null, timer = 0;
+    let defined = null, shown = null, timer = 0;
     card.id = "contract";
     card.setAttribute("role", "tooltip");
     card.hidden = true;
     document.body.append(card);
 
     function linkOf(event) {
-        const link = event.target.closest && event.target.closest("main a[href*='#']");
-        return link && !link.closest(".where, h2, h3, h4")
-            && defined.has(link.hash.slice(1)) ? link : null;
+        const link = event.target.closest?.("main a");
+        return link && /^#\w+$/.test(link.hash) && link.closest("pre, a:has(code)")
+            && !link.closest(".where, dt, h2, h3, h4") ? link : null;
     }
 
     function hide() {
@@ -198,14 +215,7 @@ function addContracts() {
         card.hidden = true;
     }
 
-    function show(link, touched) {
-        const [, , , where, text, code] = defined.get(link.hash.slice(1));
-        hide();
-        card.replaceChildren(element("pre", "", code), element("p", "text", text),
-            element("p", "", touched ? `${where}: tap again to go there` : where));
-        card.hidden = false;
-        link.setAttribute("aria-describedby", card.id);
-        shown = link;
+    function place(link) {
         const at = link.getBoundingClientRect(), room = 8;
         const width = document.documentElement.clientWidth;
         const left = Math.min(at.left, width - card.offsetWidth - room);
@@ -214,6 +224,24 @@ function addContracts() {
             ? at.bottom + 4 : at.top - card.offsetHeight - 4;
         card.style.left = Math.max(room, left) + window.scrollX + "px";
         card.style.top = top + window.scrollY + "px";
+    }
+
+    async function show(link, touched) {
+        hide();
+        shown = link;
+        await load("names.js");
+        defined ||= new Map(FOUND.filter(row => row[5]).map(row => [BASE + row[1], row]));
+        const row = defined.get(link.href.replace(link.search, ""));
+        if (!row && touched)
+            location.href = link.href;
+        if (!row || shown !== link)
+            return;
+        const [kind, , , where, text, code] = row;
+        card.replaceChildren(element("pre", "", code), said(kind, text),
+            element("p", "", touched ? `${where}: tap again to go there` : where));
+        card.hidden = false;
+        link.setAttribute("aria-describedby", card.id);
+        place(link);
     }
 
     document.addEventListener("pointerover", event => {
@@ -445,12 +473,12 @@ function addEditions() {
 
 // A matrix of the live page in the text, which is loaded when its place comes near. Its
 // height is that of the style sheet, so nothing moves.
-function addPanels(base) {
+function addPanels() {
     for (const place of document.querySelectorAll(".panel")) {
         const frame = element("iframe"), state = place.dataset.state;
         frame.title = "The same in the running model";
         frame.loading = "lazy";
-        frame.src = `${base}live.html#${/\bpanel\b/.test(state) ? state : state + "&panel"}`;
+        frame.src = `${BASE}live.html#${/\bpanel\b/.test(state) ? state : state + "&panel"}`;
         if (/\bpanel=map\b/.test(state)) // a picture stands there until this one answers
             window.addEventListener("message", ({ source }) => {
                 if (source === frame.contentWindow)
@@ -463,11 +491,10 @@ function addPanels(base) {
     }
 }
 
-const BASE = document.currentScript.src.replace(/[^/]*$/, "");
 document.documentElement.classList.add("scripted");
-addSearch(BASE);
+addSearch();
 addEditions();
-addPanels(BASE);
+addPanels();
 addContracts();
 addBlanks();
 followContents();

@@ -33,7 +33,12 @@ from source_file import plain
 STYLE = (DOCS / "style.css").read_text(encoding="utf-8")
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 SHARED = {"script.js", "style.css"}  # what pages load; it stands beside them
-LATER = "texts.js"  # what the script loads when the search is first used
+LATER = ["names.js", "texts.js"]  # what the script loads when it first needs it
+CONTRACTS = {  # of five functions, what their cards say
+    "sum": "the sum Σⱼ x[j]", "min_int": "The smaller of two numbers.",
+    "checked_product": "a · b bytes or elements; fails if that is more than the machine can "
+    "address", "matmul_add": "c += a b; the threads share the work",
+    "softmax_row": "x[j] = softmax over the visible x, n numbers, in place"}
 EDITION = re.compile(r"\?(short|full)(?=#|$)")  # of a page, in a link
 LIVE = "live.html"  # has a script and a test of its own
 
@@ -152,6 +157,11 @@ def check_functions(pages, book):
     none(sorted(set(functions) - known), "each of them is in the index of functions")
     none(sorted(n for n in known if len(" ".join(book.defined[n][3]).split()) < 3),
          "each has a contract above it")
+    said = {n: " ".join(d[3]) for n, d in book.defined.items() if d[1] == "function"}
+    none([f"{n}: {text}" for n, text in said.items()
+          if list(said.values()).count(text) > 1], "no two functions share a contract")
+    none([f"{n}: {said[n]}" for n, text in CONTRACTS.items() if said[n] != text],
+         f"{len(CONTRACTS)} contracts are those that touch their functions")
     text = pages["functions.html"].html
     none(sorted(n for n in known if f"<code>{n}</code>" not in text),
          "each is on the page of functions")
@@ -266,16 +276,15 @@ def check_pages(pages, _):
 
 
 def read_rows(name):
-    """A script of docs/ that begins with a list: its rows, and the code below."""
-    data, code = re.fullmatch(r".*?= (\[\n.*?\n\])[;.]\w*(.*)", (DOCS / name).read_text(
-        encoding="utf-8"), re.DOTALL).groups()
-    return json.loads(data), code
+    """The rows of a script of docs/ that begins with a list."""
+    return json.loads(re.match(r".*?= (\[\n.*?\n\])[;.]", (DOCS / name).read_text(
+        encoding="utf-8"), re.DOTALL)[1])
 
 
 def check_script(pages, book):
     """What the search and the pop-up know is in the book."""
-    found, code = read_rows("script.js")
-    texts, _ = read_rows(LATER)
+    found, texts = map(read_rows, LATER)
+    code = (DOCS / "script.js").read_text(encoding="utf-8")
     places = {f"{name}#{anchor}" for name, page in pages.items()
               for anchor in page.ids} | set(pages)
     none([place for place in [row[1] for row in found] + [row[0] for row in texts]
@@ -290,11 +299,14 @@ def check_script(pages, book):
     none([name for name in sorted(terms) if f"<dt>{html.escape(name)}" not in
           pages["terms.html"].html and f">{html.escape(name)}</span></dt>"
           not in pages["terms.html"].html], f"the index has all {len(terms)} terms")
-    loads = r"\bfetch\(|\bimport\(|XMLHttpRequest|\bsrc = [^;]*"
-    claim(re.findall(loads, code) == [
-        f'src = base + "{LATER}"',
-        f"src = `${{base}}{LIVE}#${{/\\bpanel\\b/.test(state) ? state : state + \"&panel\"}}`"],
-        f"the script loads {LATER} and {LIVE} beside it and nothing else")
+    none([row[2] for row in found if row[0] == "function" and row[2] in CONTRACTS
+          and html.unescape(re.sub("<[^>]*>", "", row[4])).split() != CONTRACTS[row[2]].split()],
+         "and says what the contract says")
+    loads = r"\bfetch\(|\bimport\(|XMLHttpRequest|\bsrc = `?\w+|\.js\"|\w+\.html"
+    claim(set(re.findall(loads, code)) <= {"src = BASE", "src = `$", '.js"', LIVE}
+          and all(f'"{name}"' in code for name in LATER),
+          f"the script loads {', '.join(LATER)} and {LIVE} beside it and nothing else",
+          re.findall(loads, code))
 
 
 def check_math(pages, book):

@@ -9,7 +9,7 @@ from project import DOCS, fail, read
 
 import source_file
 from book import LAST, raw
-from chapters import chapter_markdown, contract
+from chapters import chapter_markdown, contract, set_formulas
 from directives import check_used, directives
 from records import attention
 from search import KINDS
@@ -66,8 +66,8 @@ def functions_page(book):
                 continue
             out.append(f"[`{name}`]({book.place(name)}) {chapter.reference}")
             if kind == "function":
-                out.append(":   " + book.link(contract(text))
-                           .replace("\n", "\n    "))
+                said = book.prose("\n".join(set_formulas(contract(text).split("\n"), 0)))
+                out.append(":   " + said.replace("\n", "\n    "))
                 if name in users:
                     out += ["", "    Used by " + book.link(", ".join(
                         f"`{user}`" for user in users[name])) + "."]

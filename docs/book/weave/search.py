@@ -1,7 +1,7 @@
 """What helps a reader to find things: the index of terms, and what the search looks
-through. It knows all names, which are in the script of the pages, and the text of every
-section, of docs/using.md and of the labs. That and MiniSearch, which ranks it, are a
-script of their own, which a page loads when its search is first used.
+through. It knows all names, and the text of every section, of docs/using.md and of the
+labs. Both are scripts of their own, with MiniSearch, which ranks what is found, in the
+second. A page loads them when its search is first used, or a name is pointed at.
 """
 
 import functools
@@ -99,10 +99,11 @@ def terms_page(book, terms):
 
 # ------------------------------------------------------------------- search
 
-def plain(contract):
-    """A contract in Markdown as text; a line that ends early stays a line."""
-    text = re.sub(r"(?<![\\\n])\n(?! {4}|\n)", " ", contract)
-    return text.replace("\\\n", "\n").replace("`", "")
+def contracts(functions_page):
+    """{name: HTML} of what the page of functions says of each."""
+    return {name: " ".join(text.split()) for name, text in re.findall(
+        r'<dt><a href="[^"#]*#(\w+)"><code>.*?</dt>\s*<dd>(.*?)(?:<p>Used by.*?)?</dd>',
+        functions_page, re.DOTALL)}
 
 
 def shown_code(kind, lines):
@@ -113,8 +114,9 @@ def shown_code(kind, lines):
     return "\n".join(lines[:SHOWN] + ["…"] * (len(lines) > SHOWN))
 
 
-def entries(book, terms, sections, contract):
-    """[kind, address, name, where, text, code] of all that can be found."""
+def entries(book, terms, sections, said):
+    """[kind, address, name, where, text, code] of all that can be found; the text of a
+    function, in HTML, is what is said of it."""
     found = []
     for term in terms:
         address, name, where = term.places[0]
@@ -125,10 +127,9 @@ def entries(book, terms, sections, contract):
                   for other in term.others]
     found += [["option", book.option_place(name), f"--{name}", "the options",
                text, ""] for name, _, text in book.options()]
-    for name, (chapter, kind, lines, text) in book.defined.items():
+    for name, (chapter, kind, lines, _) in book.defined.items():
         found.append([kind, book.place(name), name, chapter.reference,
-                      plain(contract(text)) if kind == "function" else "",
-                      shown_code(kind, lines)])
+                      said[name] if kind == "function" else "", shown_code(kind, lines)])
     for page, page_title, level, title, anchor in sections:
         found.append(["page", f"{page}.html", title, "", "", ""] if level == 1
                      else ["section", f"{page}.html#{anchor}", title, page_title,
@@ -136,11 +137,10 @@ def entries(book, terms, sections, contract):
     return found
 
 
-def script(source, found):
-    """The script of all pages: what can be found, a line each, then the code."""
+def names(found):
+    """The script of all names, a line each."""
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in found)
-    return ("// Written by docs/book/weave: what can be found, and below it "
-            f"docs/assets/script.js.\nconst FOUND = [\n{lines}\n];\n\n" + source)
+    return f"// Written by docs/book/weave: what can be found.\nconst FOUND = [\n{lines}\n];\n"
 
 
 # -------------------------------------------------------------------- texts

@@ -25,7 +25,6 @@ from project import BUILD, DOCS, check_programs, fail, read
 import search
 import teaching
 from book import Book
-from chapters import contract
 from pages import pages_of
 from source_file import Broken
 from to_html import START, body_of, full_page, headings_of, pandoc
@@ -54,8 +53,9 @@ def woven(book, anew=False, folder=DOCS):
     bodies = [(name, title, body_of(page)) for name, title, page in pages]
     pages.append((*names[-1], weave(*names[-1], search.terms_page(book, terms))))
     return {**{f"{name}.html": page for name, _, page in pages},
-            "script.js": search.script(read("assets/script.js"),
-                                       search.entries(book, terms, sections, contract)),
+            "names.js": search.names(search.entries(
+                book, terms, sections, search.contracts(dict(
+                    (name, body) for name, _, body in bodies)["functions"]))),
             "texts.js": search.texts(bodies),
             "concept-test.gift": teaching.gift(book)}
 
@@ -84,6 +84,7 @@ def main(*options):
     check_programs()
     files = woven(Book(), anew="--anew" in options)
     files["style.css"] = read("assets/style.css") + read("assets/font.css")
+    files["script.js"] = read("assets/script.js")
     for name, text in files.items():
         (DOCS / name).write_text(text, encoding="utf-8")
 

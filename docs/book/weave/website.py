@@ -30,7 +30,7 @@ LIVE = DOCS / "live.html"
 BOOK = DOCS / "book.html"
 DOORS = [("Labs", ROOT / "notebook" / "README.md"),
          ("Live", LIVE), ("One page", BOOK)]
-FOUND = [DOCS / "script.js", DOCS / "texts.js"]  # they know addresses
+FOUND = [DOCS / "names.js", DOCS / "texts.js"]  # they know addresses
 LINK = re.compile(r'(?<=\s)(href|src)="([^"#:]+)(#[^"]*)?"')
 
 
