@@ -91,9 +91,9 @@ function element(tag, name, ...inside) {
     return made;
 }
 
-const loading = new Map(), BASE = document.currentScript.src.replace(/[^/]*$/, "");
+const loading = new Map(), BASE = document.currentScript.src.replace(/assets\/[^/]*$/, "");
 
-// A script beside this one, which is loaded when it is first needed.
+// A script beside the pages, which is loaded when it is first needed.
 function load(name) {
     if (!loading.has(name))
         loading.set(name, new Promise(done => {
@@ -118,7 +118,7 @@ function addSearch() {
     const status = element("p"), box = element("div", "found", status, list);
     const form = element("form", "search", field, box);
     field.type = "search";
-    field.placeholder = "Search";
+    field.placeholder = "Search: press /";
     field.setAttribute("aria-label", "Search the book");
     field.autocomplete = "off";
     form.setAttribute("role", "search");
@@ -141,7 +141,8 @@ function addSearch() {
 
     // They are not small: they come when the field is first used.
     function fetchTexts() {
-        Promise.all(["names.js", "texts.js"].map(load)).then(() => { indexAll(); show(); });
+        Promise.all(["names.js", "texts.js", "assets/minisearch.js"].map(load))
+            .then(() => { indexAll(); show(); });
     }
 
     // The field and the links below it, for the arrow keys.
@@ -340,15 +341,12 @@ function addBlanks() {
     }
 }
 
-// The list of pages is open where it stands beside the text, and else until a
-// link in it is followed. The section that is being read is marked in it.
+// The list of pages, where a button opens it, is open until a link in it is followed, or
+// another place is touched. The section that is being read is marked in it.
 function followContents() {
     const contents = document.querySelector("nav.contents");
     if (!contents)
         return;
-    const folded = contents.querySelector("details");
-    const here = contents.querySelector(".here");
-    const wide = window.matchMedia("(min-width: 78rem)");
     const links = [...contents.querySelectorAll("a[href^='#']")];
     const headings = links.map(link => document.getElementById(link.hash.slice(1)));
     let current = null, waiting = false;
@@ -364,24 +362,17 @@ function followContents() {
         if (current)
             current.removeAttribute("aria-current");
         current = link;
-        here.textContent = link ? link.textContent : "";
         if (!link)
             return;
         link.setAttribute("aria-current", "true");
         const at = link.getBoundingClientRect(), box = contents.getBoundingClientRect();
-        if (wide.matches && (at.top < box.top || at.bottom > box.bottom))
+        if (at.top < box.top || at.bottom > box.bottom)
             contents.scrollTop += at.top - box.top - box.height / 2;
     }
 
-    function unfold() {
-        folded.open = wide.matches;
-    }
-
-    wide.addEventListener("change", unfold);
-    unfold();
-    folded.addEventListener("click", event => {
-        if (event.target.closest("a"))
-            unfold();
+    document.addEventListener("click", event => {
+        if (event.target.closest("a") || !contents.contains(event.target))
+            contents.querySelector("details").open = false;
     });
     document.addEventListener("scroll", () => {
         if (!waiting)
@@ -393,7 +384,8 @@ function followContents() {
 
 // ----------------------------------------------------------- the editions
 
-const EDITIONS = ["short", "full"], FIRST = "short"; // which folds plumbing and boxes
+// What each shows, and the one that a first visitor gets.
+const EDITIONS = { short: "the model", full: "every line" }, FIRST = "short";
 
 // The edition that was chosen last, given a new choice or not. The browser may keep none.
 function editionKept(choice) {
@@ -408,8 +400,7 @@ function editionKept(choice) {
 
 // The edition that the address asks for, or else the one that was chosen last.
 function editionAsked() {
-    return [location.search.slice(1), editionKept()].find(name => EDITIONS.includes(name))
-        || FIRST;
+    return [location.search.slice(1), editionKept()].find(name => EDITIONS[name]) || FIRST;
 }
 
 // The heading of a section.
@@ -447,13 +438,26 @@ function showEdition(edition) {
         link.parentElement.hidden = !headingOf(link.hash).offsetHeight;
 }
 
-// The buttons at the top of a page.
+// How long an edition of the page takes to read: 200 words a minute, or 15 lines.
+function minutesOf(edition) {
+    let minutes = 0;
+    for (const part of document.querySelectorAll("main :is(p, li, dd, td, pre):not(:has(p, pre))"))
+        if (!part.closest(edition === "full" ? "details:not(.fold, .box)" : "details"))
+            minutes += part.matches("pre") ? part.textContent.split("\n").length / 15
+                : part.textContent.split(/\s+/).length / 200;
+    return Math.round(minutes);
+}
+
+// The buttons below the title of a page on which something folds.
 function addEditions() {
-    const group = element("div", "editions");
-    group.setAttribute("role", "group");
-    group.setAttribute("aria-label", "Edition");
-    for (const edition of EDITIONS) {
-        const button = element("button", "", edition[0].toUpperCase() + edition.slice(1));
+    const group = document.querySelector(".editions");
+    if (group) {
+        group.setAttribute("role", "group");
+        group.setAttribute("aria-label", "Edition");
+    }
+    for (const edition of group ? Object.keys(EDITIONS) : []) {
+        const button = element("button", "", element("b", "", edition[0].toUpperCase()
+            + edition.slice(1)), ` ${EDITIONS[edition]}, ${minutesOf(edition)} min`);
         button.type = "button";
         button.value = edition;
         button.addEventListener("click", () => {
@@ -463,7 +467,6 @@ function addEditions() {
         });
         group.append(button);
     }
-    document.querySelector("header nav").after(group);
     showEdition(editionAsked());
     unfoldTarget();
     window.addEventListener("hashchange", unfoldTarget);

@@ -24,16 +24,17 @@ from project import DOCS, ROOT
 import c_code
 import drawing
 import formula
-from book import Book
+from book import Book, unmarked
 from directives import BLANK, blank_parts
 from harness import claim, end, none
 from pages import exercises
 from source_file import plain
 
-STYLE = (DOCS / "style.css").read_text(encoding="utf-8")
+ASSETS = DOCS / "assets"
+STYLE = (ASSETS / "style.css").read_text(encoding="utf-8")
 VOID = {"meta", "link", "br", "hr", "img", "input"}
-SHARED = {"script.js", "style.css"}  # what pages load; it stands beside them
-LATER = ["names.js", "texts.js"]  # what the script loads when it first needs it
+SHARED = {f"assets/{name}" for name in ("icon.svg", "script.js", "serif.woff2", "style.css")}
+LATER = ["names.js", "texts.js", "assets/minisearch.js"]  # the script loads them when needed
 CONTRACTS = {  # of five functions, what their cards say
     "sum": "the sum Σⱼ x[j]", "min_int": "The smaller of two numbers.",
     "checked_product": "a · b bytes or elements; fails if that is more than the machine can "
@@ -110,11 +111,11 @@ def check_coverage(pages, book):
     shown = [text for c in book.chapters
              for text in pages[f"{c.page}.html"].listings]
     first = book.source.index("//@ chapter ")
-    pieces = re.split(r"^(?://.*\n)+", book.source[first:], flags=re.MULTILINE)
+    pieces = map(unmarked, re.split(r"^(?://.*\n)+", book.source[first:], flags=re.MULTILINE))
     code = [piece.strip("\n") for piece in pieces if piece.strip("\n")]
     claim(len(code) > 300 and shown == code,
           f"the {len(shown)} listings of the chapters are transformer.c without "
-          "its prose, each line once, in the file's order",
+          "its prose and marks, each line once, in the file's order",
           [f"{a[:60]!r} is not {b[:60]!r}" for a, b in zip(shown, code)
            if a != b])
 
@@ -139,7 +140,8 @@ def check_anchors(pages, book):
         page = pages[f"{chapter.page}.html"]
         listing, line = page.anchors.get(name, (None, 0))
         if listing is None or \
-                page.listings[listing].split("\n")[line:][:len(lines)] != lines:
+                not page.listings[listing].split("\n", line)[line].startswith(
+                    unmarked("\n".join(lines))):
             lost.append(f"{page.path.name}#{name}")
     none(lost, f"the addresses of {len(book.defined)} functions, types and so on "
          "lead to them")
@@ -253,12 +255,14 @@ def check_reached(pages):
 
 def check_pages(pages, _):
     none([f"{n}: {file}" for n, p in pages.items() for file in p.loaded
-          if file not in SHARED], f"pages load {' and '.join(sorted(SHARED))} "
-         "beside them and nothing else")
+          if file not in SHARED], f"pages load {' and '.join(sorted(SHARED))} and nothing else")
     none([file for file in re.findall(r"url\([\"']?(.*?)[\"']?\)", STYLE)
-          if not file.startswith("data:") and not (DOCS / file).is_file()]
-         + re.findall("@import.*", STYLE),
-         "the style loads nothing from elsewhere")
+          if not (ASSETS / file).is_file()] + re.findall("@import.*", STYLE),
+         "the style loads fonts beside it, and nothing from elsewhere")
+    claim((ASSETS / "script.js").stat().st_size < 50_000, "the script has at most 50 kB")
+    sizes = set(re.findall(r"font-size: (?!inherit|0)([^;}]+)", STYLE.split("@page")[0]))
+    none(sorted(size for size in sizes if len(sizes) > 8 or not size.startswith("var(--")),
+         "letters have the eight sizes that are named at the top")
     none([f"{n}: {u[:60]}" for n, p in pages.items() for u in p.unnamed],
          "each figure has a text alternative")
     none([name for name in drawing.COLORS if STYLE.count(f" --{name}: #") < 2],
@@ -283,8 +287,8 @@ def read_rows(name):
 
 def check_script(pages, book):
     """What the search and the pop-up know is in the book."""
-    found, texts = map(read_rows, LATER)
-    code = (DOCS / "script.js").read_text(encoding="utf-8")
+    found, texts = map(read_rows, LATER[:2])
+    code = (ASSETS / "script.js").read_text(encoding="utf-8")
     places = {f"{name}#{anchor}" for name, page in pages.items()
               for anchor in page.ids} | set(pages)
     none([place for place in [row[1] for row in found] + [row[0] for row in texts]

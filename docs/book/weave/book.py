@@ -3,6 +3,7 @@
 ("//@ ..."). A book knows them, what they define, and how prose and listings lead there.
 """
 
+import itertools
 import re
 
 from project import ROOT, fail, labs
@@ -141,6 +142,11 @@ def anchor_of(chapter, title):
     return f"{chapter.name}-{words}".replace("_", "-")
 
 
+def unmarked(code):
+    """Code without the lines that are marks."""
+    return re.sub(r"^ *//@.*\n", "", code, flags=re.MULTILINE)
+
+
 def is_heading(block):
     return block.kind == "prose" and block.lines[0].startswith("#")
 
@@ -267,17 +273,22 @@ class Book:
         where = self.defined[name][0].reference
         return f"{link} (defined in {where})" if kind == "prototype" else link
 
-    def listing(self, block):
-        """A code block under the names that it defines. finish() turns
-        "names" into an anchor at the line of each."""
+    def listing(self, block, contract):
+        """A code block without marks, under the names that it defines and their contract.
+        finish() turns "names" into an anchor at the line of each."""
         captions = ", ".join(self.caption(its.name, its.kind)
                              for its in block.defined.values())
+        captions += "".join(
+            f'\n<a class="write" href="exercises.html#exercise-{name.replace("_", "-")}">'
+            f"write it: {name}</a>" for name in re.findall("//@ exercise (.+)", block.text()))
         anchors = [(its.name, its.first - block.line) for its in block.defined.values()
                    if its.kind != "prototype"]
         if "options" in block.defined:
             anchors += [(f"option-{option}", dict(anchors)["options"] + line)
                         for option, line, _ in self.options()]
-        names = " ".join(f"{name}:{line + 1}" for name, line in anchors)
-        return (raw(f'<p class="where">{captions}</p>') if captions else "") \
-            + f'\n``` {{.c .program names="{names}"}}\n' + block.text() \
-            + "\n```\n"
+        above = list(itertools.accumulate(int("//@" not in line) for line in block.lines))
+        names = " ".join(f"{name}:{above[line]}" for name, line in anchors)
+        return "\n".join([
+            "", ":::: listing", raw(f'<p class="where">{captions}</p>') if captions else "",
+            f"::: contract\n{contract}\n:::\n" if contract else "",
+            f'``` {{.c .program names="{names}"}}', unmarked(block.text()), "```", "::::", ""])

@@ -31,7 +31,7 @@ function Div(div)
     summary[#summary].text = summary[#summary].text:gsub("%.$", "")
   end
   if page then last:insert(html((' <a href="%s">(%s)</a>'):format(page, more))) end
-  return folded(' class="box ' .. class .. '" open', summary, blocks)
+  return folded(' class="box ' .. class .. '"', summary, blocks)
 end
 
 function Header(header)

@@ -92,23 +92,32 @@ def boxes(book, chapter):
     return found
 
 
+def contract_above(code, above):
+    """The last lines of the block above, if they are the contract of this one."""
+    if code and code.kind == "code" and code.touches and above and above.kind == "prose":
+        return contract_of(above.lines)
+    return []
+
+
 def prose_markdown(book, block, below, beside):
-    """A block of prose without its heading; `beside` stands below it, and what is a
-    contract of the code below comes last."""
-    lines, last = block.lines[:], []
+    """A block of prose without its heading, and without a contract of the code below;
+    `beside` stands below it."""
+    lines = block.lines[:len(block.lines) - len(contract_above(below, block))]
     if is_heading(block):
         lines[0] = ""
-    if below and below.kind == "code" and below.touches:
-        last = contract_of(block.lines)
-        lines = lines[:len(lines) - len(last)]
-    out = [book.prose("\n".join(set_formulas(lines, block.line))), book.prose(beside)]
-    if last:
-        out.append("::: contract\n" + book.prose("\n".join(set_formulas(
-            contract(last).split("\n"), block.line + len(lines)))) + "\n:::")
-    return "\n\n".join(out)
+    return "\n\n".join([book.prose("\n".join(set_formulas(lines, block.line))),
+                        book.prose(beside)])
 
 
-def block_markdown(book, block, below, beside):
+def listing(book, block, above):
+    """A code block below its contract."""
+    its = contract_above(block, above)
+    first = block.line - len(its)
+    return book.listing(block, book.prose("\n".join(set_formulas(
+        contract(its).split("\n"), first))) if its else "")
+
+
+def block_markdown(book, block, above, below, beside):
     where = f"transformer.c:{block.line}"
     make = {
         "prose": lambda: prose_markdown(book, block, below, beside),
@@ -116,7 +125,7 @@ def block_markdown(book, block, below, beside):
         "figure": lambda: figure(book, block.text(), where),
         "panel": lambda: panel(block.text()),
         "run": lambda: run(block.text(), where),
-        "code": lambda: book.listing(block),
+        "code": lambda: listing(book, block, above),
     }
     return make.get(block.kind, str)()  # a mark is not shown
 
@@ -124,8 +133,9 @@ def block_markdown(book, block, below, beside):
 def chapter_markdown(book, chapter):
     added = boxes(book, chapter)
     headings, section, out, open_fold = iter(chapter.headings), None, [], None
-    following = chapter.blocks[1:] + [None]
-    for block, fold, below in zip(chapter.blocks, folds(chapter.blocks), following):
+    before, following = [None, *chapter.blocks], [*chapter.blocks[1:], None]
+    for block, fold, above, below in zip(chapter.blocks, folds(chapter.blocks), before,
+                                         following):
         if open_fold and fold is not open_fold:
             out.append(raw("</details>"))
         beside = ""
@@ -135,10 +145,10 @@ def chapter_markdown(book, chapter):
             out.append(f"{block.lines[0]} {{#{anchor}}}")
             beside = added.get(f"with {section}", "")
         if fold and fold is not open_fold:
-            out.append(raw('<details class="fold" open>\n'
+            out.append(raw('<details class="fold">\n'
                            f"<summary>{html.escape(fold.text())}</summary>"))
         open_fold = fold
-        out.append(block_markdown(book, block, below, beside))
+        out.append(block_markdown(book, block, above, below, beside))
     out += [raw("</details>")] if open_fold else []
     out.append(book.prose(added.get(f"after {section}", "")))
     if "byhand" in added:

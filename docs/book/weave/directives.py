@@ -14,7 +14,7 @@ import re
 from project import DOCS, ROOT, command, fail
 
 import breaking
-from book import raw
+from book import raw, unmarked
 from c_code import definitions, with_comment
 from gallery import GALLERY
 
@@ -141,8 +141,7 @@ def function(book, name):
     """One of transformer.c, without marks; or one beside it, with its comment and an
     address."""
     if name in book.defined:
-        return "``` c\n" + "\n".join(
-            line for line in book.defined[name][2] if "//@" not in line) + "\n```"
+        return "``` c\n" + unmarked("\n".join(book.defined[name][2])) + "\n```"
     file = next((file for file in BESIDE if name in {
         its.name for its in definitions(file)}), BESIDE[0])
     return f"::: {{#{name}}}\n``` c\n{with_comment(file, name)}\n```\n:::"

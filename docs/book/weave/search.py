@@ -214,8 +214,6 @@ def texts(pages):
     lines = ",\n".join(json.dumps(row[:3], ensure_ascii=False)[:-1] + "".join(
         ",\n" + json.dumps(line, ensure_ascii=False) for line in row[3:]) + "]"
         for row in rows)
-    return ("// Written by docs/book/weave: the text that can be searched, a paragraph a line, and"
-            " below it\n// MiniSearch, docs/assets/minisearch.js.\n"
+    return ("// Written by docs/book/weave: the text that can be searched, a paragraph a line.\n"
             f"const TEXTS = [\n{lines}\n].map(([address, title, where, ...lines]) =>\n"
-            '    [address, title, where, lines.join(" ")]);\n\n'
-            + read("assets/minisearch.js"))
+            '    [address, title, where, lines.join(" ")]);\n')

@@ -8,7 +8,7 @@ import string
 
 from project import DOCS, command, read
 
-OFF = ("smart raw_html citations subscript superscript fancy_lists example_lists "
+OFF = ("raw_html citations subscript superscript fancy_lists example_lists "
        "line_blocks implicit_figures tex_math_dollars").split()
 MARKDOWN = "-".join(["markdown"] + OFF)
 BOXES = f"--lua-filter={DOCS}/book/weave/boxes.lua"
@@ -93,11 +93,6 @@ def finish(body, book=None):
                   r'"group" aria-label="Formula" tabindex="0">\g<0></span>', body,
                   flags=re.DOTALL)
     body = re.sub(r"<pre(?=[\s>])", '<pre tabindex="0"', body)
-    body = re.sub(r"//@ exercise (\w+)",
-                  lambda m: '<a href="exercises.html#exercise-'
-                  f'{m[1].replace("_", "-")}">{m[0]}</a>'
-                  if (DOCS / "exercises" / "pages" / f"{m[1]}.md").exists() else m[0],
-                  body)
     body = re.sub(r"<(br|col|hr|img)\b([^>]*?) ?/>", r"<\1\2>", body)
     # an option such as --tie stays on one line
     body = re.sub("<code>[^<]*</code>", lambda code: re.sub(
@@ -130,14 +125,14 @@ def headings_of(body):
 # ------------------------------------------------------------------ the page
 
 TITLE = "transformer.c"
-START, BESIDE = "index", "articles"  # the first page; the first that is no chapter
+START, BESIDE, LIVE = "index", "articles", "live"  # the first page; the first no chapter
 WOVEN = ('Woven from <a href="../transformer.c">transformer.c</a> by '
          "<code>make docs</code>.\nAll output shown here is from a run made with "
          "the page,\nor, where a line is broken, by <code>docs/book/weave/breaking.py</code>.")
 
 
 def navigation(name, names, sections):
-    """All pages, and the sections of this one. Below a width it is folded."""
+    """All pages, and the sections of this one. Below a width a button opens it."""
     def item(to, title):
         if to == name:
             return f'<li><a href="{to}.html" aria-current="page">' \
@@ -147,15 +142,16 @@ def navigation(name, names, sections):
     items = [item(*page) for page in names]
     if items:
         beside = [to for to, _ in names].index(BESIDE)
-        items.insert(beside, "</ul>\n<ul>")
+        items[beside:beside] = ["</ul>\n<ul>", item(LIVE, "The live page")]
     return ('<nav class="contents" aria-label="Contents">\n<details>\n'
-            '<summary>Contents<span class="here"></span></summary>\n'
+            '<summary>Contents</summary>\n<div class="pages">\n'
             + ("<ul>\n" + "\n".join(items) + "\n</ul>" if items else sections)
-            + "\n</details>\n</nav>")
+            + "\n</div>\n</details>\n</nav>")
 
 
 def steps(name, names, label):
     """Links to the pages before and after this one."""
+    names = names if name != START else ()
     at = [to for to, _ in names].index(name) if names else 0
     links = [f'<a rel="{rel}" href="{to}.html"><span>{word}</span> '
              f"{html.escape(title)}</a>"
@@ -171,15 +167,16 @@ def full_page(title, body, *, name, top, names=(), base="", footer=WOVEN):
     for none; names: (page, title) of all pages, in their order, if it is one of
     them; base: where the pages of docs/ are, seen from this one."""
     sections = contents(headings_of(body), top) if top else ""
-    beside = sections or names and name != START
+    if re.search('class="(fold|box )', body):
+        body = body.replace("</h1>", '</h1>\n<div class="editions"></div>', 1)
     template = read("book/weave/page.tmpl").replace(
         f'<a href="${{base}}{name}.html">',
         f'<a href="${{base}}{name}.html" aria-current="page">')
     return string.Template(template).substitute(
         title=html.escape(title if title == TITLE else f"{title} · {TITLE}"),
         name=name, base=base, body=body, footer=footer,
-        contents=navigation(name, names, sections) if beside else "",
-        before=steps(name, names, "Previous and next page") if beside else "",
+        contents=navigation(name, names, sections) if sections or names else "",
+        before=steps(name, names, "Previous and next page"),
         after=steps(name, names, "Previous and next page, at the end"))
 
 

@@ -1,7 +1,7 @@
 """Weaves the walkthrough from transformer.c.
 
-    python3 docs/book/weave/weave.py          writes the pages, docs/*.html, their scripts and
-                                          their style; `make docs` prepares it
+    python3 docs/book/weave/weave.py          writes the pages, docs/*.html, and what their
+                                          search looks through; `make docs` prepares it
     python3 docs/book/weave/weave.py --anew   also those that are up to date
 
 README.md says how a page is made. The Markdown of every page is left in build/docs/.
@@ -83,8 +83,6 @@ def main(*options):
         fail(f"there are no options {' '.join(options)}, only --anew")
     check_programs()
     files = woven(Book(), anew="--anew" in options)
-    files["style.css"] = read("assets/style.css") + read("assets/font.css")
-    files["script.js"] = read("assets/script.js")
     for name, text in files.items():
         (DOCS / name).write_text(text, encoding="utf-8")
 

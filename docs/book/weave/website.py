@@ -28,9 +28,9 @@ SITE = ROOT / "build" / "site"
 READERS = {".md": "gfm", ".ipynb": "ipynb"}  # what becomes a page: for pandoc
 LIVE = DOCS / "live.html"
 BOOK = DOCS / "book.html"
-DOORS = [("Labs", ROOT / "notebook" / "README.md"),
-         ("Live", LIVE), ("One page", BOOK)]
+DOORS = [("Labs", ROOT / "notebook" / "README.md"), ("One page", BOOK)]
 FOUND = [DOCS / "names.js", DOCS / "texts.js"]  # they know addresses
+ASSETS = (DOCS / "assets").iterdir()
 LINK = re.compile(r'(?<=\s)(href|src)="([^"#:]+)(#[^"]*)?"')
 
 
@@ -129,7 +129,7 @@ def put(file):
 def main():
     check_programs()
     emptied(SITE)
-    waiting, done = [ROOT / "README.md", *FOUND, LIVE], set()
+    waiting, done = [ROOT / "README.md", *FOUND, *ASSETS, LIVE], set()
     while waiting:
         file = waiting.pop()
         if file not in done:
