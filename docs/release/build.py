@@ -115,8 +115,8 @@ HERE_ONLY = r'\n?<p><a href="[^"]*write\.html#break=.*?</p>| <a href="[^"#]+">\(
 def alone(page, style, version):
     """The site's book on one page without the site: its style is in it, links lead
     only to what is there."""
-    page = re.sub(rf"<header>.*?</header>\n|<script.*?</script>\n|{HERE_ONLY}", "", page,
-                  flags=re.S)
+    page = re.sub(rf"<header>.*?</header>\n|<script.*?</script>\n|<link rel=.(icon|preload).*?>"
+                  rf"|{HERE_ONLY}", "", page, flags=re.S)
     page = re.sub(r'<link rel="stylesheet"[^>]*>', lambda _: f"<style>\n{style}</style>",
                   page)
     page = re.sub(r"<title>.*?</title>", "<title>transformer.c " + html.escape(version)
@@ -189,8 +189,11 @@ def build():
     zipped(SITE, f"{name}-site", RELEASE / f"{name}-site.zip")
     shutil.copy(ROOT / "transformer.c", RELEASE)
     shutil.copy(SITE / "write.html", RELEASE)
-    style = "".join(path.read_text(encoding="utf-8")
-                    for path in (SITE / "docs" / "style.css", Path(__file__).with_name("book.css")))
+    assets = SITE / "docs" / "assets"
+    style = re.sub(r'url\("(.*?)"\)', lambda file: 'url("data:font/woff2;base64,'
+                   f'{base64.b64encode((assets / file[1]).read_bytes()).decode()}")', "".join(
+                       path.read_text(encoding="utf-8") for path in (
+                           assets / "style.css", Path(__file__).with_name("book.css"))))
     book = alone((SITE / "docs" / "book.html").read_text(encoding="utf-8"), style, version)
     (RELEASE / "book.html").write_text(book, encoding="utf-8")
     print_book(book, RELEASE / "book.pdf", day)
