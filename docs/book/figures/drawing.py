@@ -8,8 +8,7 @@ lines and text have the color of the page's text.
     query, key, value   in attention
     weight              what softmax makes: weights, probabilities
     gradient            and where it flows
-    part                any other part; in charts, a second line
-    word-0 … word-5     "the red car is fast", and its end
+    part                any other part, and the residual path; in charts, a second line
     heat, cold          positive and negative numbers
     faint, paper        what is removed or missing; the page itself
 """
@@ -19,12 +18,9 @@ from html import escape
 WIDTH = 360
 TINT = "var(--tint,0.18)"  # how strong a color is behind words
 COLORS = {  # name: what it is on white paper, for a picture outside a page
-    "query": "#1f5fa8", "key": "#b0601a", "value": "#2b7a3d",
-    "weight": "#7a3fa0", "gradient": "#c02942", "part": "#5d6b7a",
-    "faint": "#5d636b", "paper": "#fdfdfb", "heat": "#1f5fa8",
-    "cold": "#b4442f", "word-0": "#5f7391", "word-1": "#c23d7a",
-    "word-2": "#12867f", "word-3": "#946f00", "word-4": "#7d5a3c",
-    "word-5": "#6a7a1e"}
+    "query": "#1f5fa8", "key": "#a3540f", "value": "#23713a",
+    "weight": "#7a3fa0", "gradient": "#b82440", "part": "#5d6b7a",
+    "faint": "#5d636b", "paper": "#fdfdfb", "heat": "#12707c", "cold": "#8a5a3c"}
 
 
 def color(name):
@@ -36,8 +32,14 @@ def number(x):
     return f"{round(x, 2) + 0.0:.2f}".rstrip("0").rstrip(".")
 
 
-def decimals(x):
-    return f"{x:.2f}".replace("-", "−")
+def decimals(x, places=2):
+    """How a number is written that has been computed."""
+    return f"{round(x, places) + 0.0:.{places}f}".replace("-", "−")
+
+
+def strength(weight):
+    """The opacity of a weight's color, on which the text remains legible."""
+    return weight / 2
 
 
 def svg(height, parts, width=WIDTH, top=0):

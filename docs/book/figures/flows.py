@@ -105,7 +105,7 @@ def model():
     ways += [up(middle, 630, EMBEDDING + 28) for middle in NORMS]
     ways += [[(ENCODER, 340), (ENCODER, MEMORY), (180, MEMORY), (180, CROSS + dy),
               (DECODER - HALF, CROSS + dy)] for dy in (14, 32)]
-    parts = [arrow(way) for way in ways]
+    parts = [arrow(way, "part" if len(way) == 4 else "currentColor") for way in ways]
     parts += boxes({"encoder": "mask: padding", "cross": "mask: padding",
                     "decoder": "mask: causal, padding"})
     parts.append(label(DECODER - HALF, SOFTMAX, 2 * HALF, 26, "softmax",

@@ -72,10 +72,9 @@ def computation_graph():
 
 # -------------------------------------------------------------- strides
 
-VIEWS = [  # name, rows, cols, start, row stride, column stride, color
-    ("m", 2, 4, 0, 4, 1, "part"), ("transposed(m)", 4, 2, 0, 1, 4, "key"),
-    ("slice_cols(m, 2, 2)", 2, 2, 2, 4, 1, "value"),
-    ("row 1, repeated", 3, 4, 4, 0, 1, "query")]
+VIEWS = [  # name, rows, cols, start, row stride, column stride
+    ("m", 2, 4, 0, 4, 1), ("transposed(m)", 4, 2, 0, 1, 4),
+    ("slice_cols(m, 2, 2)", 2, 2, 2, 4, 1), ("row 1, repeated", 3, 4, 4, 0, 1)]
 
 
 def memory(y):
@@ -106,12 +105,12 @@ def strides():
     repeated: 3 rows of 4, start 4, strides 0 and 1: e f g h three times.
     """
     panels = [svg(112, memory(50))]
-    for name, rows, cols, start, down, right, fill in VIEWS:
+    for name, rows, cols, start, down, right in VIEWS:
         numbers = [["abcdefgh"[start + i * down + j * right] for j in range(cols)]
                    for i in range(rows)]
         parts = [text(8, 14, name, "start", bold=True),
                  text(8, 31, f"start {start}, strides {down} and {right}", "start", 11)]
-        parts += grid(8, 42, 26, numbers, lambda i, j, fill=fill: fill)
+        parts += grid(8, 42, 26, numbers, lambda i, j: "part")
         panels.append(svg(152, parts, 176))
     return "".join(panels)
 

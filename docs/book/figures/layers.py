@@ -15,7 +15,8 @@ class Path:
     def up(self, gap, words="", width=1.25, head=True):
         """On by so much, past words on the right."""
         way = [(self.x, self.y), (self.x, self.y - gap)]
-        self.parts.append(arrow(way, width=width) if head else line(way, width=width))
+        ink = "part" if width == THICK else "currentColor"
+        self.parts.append((arrow if head else line)(way, ink, width))
         if words:
             self.parts.append(text(self.x + 7, self.y - gap / 2 + 4, words, "start",
                                    10.5))
@@ -39,7 +40,7 @@ class Path:
         self.up(14)
         self.y -= 7
         self.parts += [arrow([(self.x, began), (aside, began), (aside, self.y),
-                              (self.x - 7, self.y)], width=THICK),
+                              (self.x - 7, self.y)], "part", THICK),
                        joint(self.x, self.y, "currentColor")]
         self.y -= 7
 

@@ -4,7 +4,7 @@ trains. gallery.py says what a picture's function is.
 """
 import math
 
-from drawing import TINT, arrow, bars, box, decimals, frame, legend, line, svg, text
+from drawing import TINT, arrow, bars, box, decimals, frame, legend, line, strength, svg, text
 from records import attention, matrices, mean_of_heads
 
 WORDS = "the red car is fast end".split()
@@ -18,27 +18,20 @@ def softmax(z):
 # ---------------------------------------------------------------- attention
 
 def stacked(x, y, w, h, weights):
-    """Weights that sum to 1, as one bar in the colors of the words."""
+    """Weights that sum to 1, as one bar: the larger, the stronger, with its word."""
     parts = []
-    for j, weight in enumerate(weights):
-        parts.append(box(x, y, w * weight, h, f"word-{j}"))
+    for word, weight in zip(WORDS, weights):
+        parts.append(box(x, y, w * weight, h, "weight", strength(weight), "paper"))
         if weight >= 0.1:
-            parts.append(text(x + w * weight / 2, y + h / 2 + 4, decimals(weight),
-                              size=11, fill="paper", bold=True))
+            parts.append(text(x + w * weight / 2, y + h / 2 + 4,
+                              f"{word} {decimals(weight)}", size=11))
         x += w * weight
     return parts
 
 
-def words_legend(y):
-    def swatch(j):
-        return lambda x, y: box(x, y, 14, 10, f"word-{j}")
-
-    return legend(y, [(swatch(j), word) for j, word in enumerate(WORDS)])
-
-
 def mixed(x, y, w, unit, weights, values):
     """What each word contributes to each number of the mixed value, on top of
-    each other; a black mark is their sum."""
+    each other, the stronger the larger its weight; a black mark is their sum."""
     parts = [line([(x, y), (x + w * len(values[0]), y)], "faint", 0.75)]
     for column in range(len(values[0])):
         ends = {True: y, False: y}
@@ -46,7 +39,7 @@ def mixed(x, y, w, unit, weights, values):
             high = weight * values[j][column] * unit
             end = ends[high > 0]
             parts.append(box(x + column * w + 1, min(end, end - high), w - 2,
-                             abs(high), f"word-{j}"))
+                             abs(high), "value", weight))
             ends[high > 0] = end - high
         total = ends[True] + ends[False] - y
         parts.append(box(x + column * w, total - 1, w, 2, "currentColor"))
@@ -57,7 +50,7 @@ def mixture():
     """One head of a trained model's encoder reads "the red car is fast". The query of
     "the", sixteen numbers, is compared with the key of every word. A score is their
     dot product, scaled by 1/√16; the scores become weights, and the weights mix the
-    values. Each word has one color; "car" gives the most.
+    values: "car" gives the most.
 
     Top left, the query of "the": sixteen numbers, drawn as bars up and down. Below
     it, a row for each word of "the red car is fast" and the end: its key, sixteen
@@ -65,8 +58,8 @@ def mixture():
     bar; and the value, sixteen bars. The weights are 0.08 for "the", 0.08 for "red",
     0.72 for "car", 0.03 for "is", 0.02 for "fast" and 0.06 for the end; put side by
     side they fill one bar of length 1. At the bottom, the result: in each of its
-    sixteen numbers, what each word contributes is drawn on top of each other in the
-    word's color, most of it in that of "car", and a black mark is the sum.
+    sixteen numbers, what each word contributes is drawn on top of each other, the
+    stronger the larger its weight, most of it from "car", and a black mark is the sum.
     """
     found = matrices("vectors.csv", ["matrix"], "row", "value")
     query, keys, values = found["query",][0], found["key",], found["value",]
@@ -82,14 +75,14 @@ def mixture():
         parts.append(text(x, 76, words, anchor, fill=fill, bold=True))
     parts.append(text(186, 63, "scores,", "end", bold=True))
     for j, word in enumerate(WORDS):
-        y, fill = 98 + 30 * j, f"word-{j}"
-        parts.append(text(44, y + 4, word, "end", fill=fill, bold=True))
-        parts += bars(50, y, keys[j], fill, 6, 3)
+        y = 98 + 30 * j
+        parts.append(text(44, y + 4, word, "end", bold=True))
+        parts += bars(50, y, keys[j], "key", 6, 3)
         parts.append(text(186, y + 4, decimals(scores[j]), "end"))
-        parts += [box(196, y - 8, 30 * weights[j], 16, fill),
+        parts += [box(196, y - 8, 30 * weights[j], 16, "weight"),
                   text(200 + 30 * weights[j], y + 4, decimals(weights[j]),
                        "start", 11)]
-        parts += bars(262, y, values[j], fill, 6, 4)
+        parts += bars(262, y, values[j], "value", 6, 4)
     parts += [text(50, 290, "all weights together: 1", "start", fill="weight",
                    bold=True)]
     parts += stacked(50, 297, 308, 18, weights)
@@ -105,14 +98,13 @@ def mixture():
 
 def mixtures(rows, names, before, left=104):
     """Several mixtures of the same words below each other."""
-    parts, high = words_legend(2)
-    parts.append(text(left - 6, high + 16, before, "end", 11, "faint"))
+    parts = [text(left - 6, 16, before, "end", 11, "faint")]
     for i, (name, weights) in enumerate(zip(names, rows)):
-        y = high + 24 + 28 * i
+        y = 24 + 28 * i
         parts.append(text(left - 6, y + 14, name, "end"))
         parts += stacked(left, y, 356 - left, 20, weights)
         parts.append(frame(left, y, 356 - left, 20))
-    return svg(high + 24 + 28 * len(rows), parts)
+    return svg(24 + 28 * len(rows), parts)
 
 
 def mixture_heads():
@@ -121,7 +113,7 @@ def mixture_heads():
     "fast" and "the", and head 3 the end.
 
     Four bars of length 1, one for each head of self-attention in the first layer of
-    the encoder, for the query of "car", colored by word. Head 0 is filled by "red"
+    the encoder, for the query of "car", cut by word. Head 0 is filled by "red"
     (1.00). Head 1 has 0.69 "is", 0.19 the end and 0.11 "the"; head 2 has 0.52 "fast",
     0.30 "the" and 0.17 the end. Head 3 is filled by the end (1.00).
     """
@@ -136,7 +128,7 @@ def mixture_encoder():
     everything from "car". A share below 0.1 has no number.
 
     Six bars of length 1, one for each word of "the red car is fast" and the end,
-    colored by the word that is looked at. The bars of "the", "red", "fast" and the
+    cut by the word that is looked at. The bars of "the", "red", "fast" and the
     end are filled by "car", with at least 0.99. The bar of "car" is "is" (0.64) and
     "fast" (0.27), that of "is" is "is" (0.59) and "car" (0.34).
     """
@@ -148,7 +140,7 @@ def mixture_decoder():
     from a mixture of English ones. Means of the four heads of the last layer.
 
     Six bars of length 1, from top to bottom for "la", "voiture", "rouge", "est",
-    "rapide" and the end, colored by the English word that is looked at. "la" is
+    "rapide" and the end, cut by the English word that is looked at. "la" is
     made from "the" (0.75) and "car" (0.25), "voiture" from "car" alone, "rouge"
     from "red" (0.98); "est" from "is" (0.87) and the end (0.13), "rapide" from "fast",
     and the end from itself (0.91).
@@ -273,8 +265,8 @@ def beam():
                                   bold=True))
             parts.append(text(x + 5, y + 4, words[-1], "start", 11,
                               None if kept else "faint", kept))
-            parts.append(text(x + w - 4, y + 4, f"{p:.3f}" if t > 1 else
-                              f"{p:.2f}", "end", 10, None if kept else "faint"))
+            parts.append(text(x + w - 4, y + 4, decimals(p, 3 if t > 1 else 2), "end", 10,
+                              None if kept else "faint"))
             at[words] = (x, y)
     keys, high = legend(302, [
         ("part", "kept"),

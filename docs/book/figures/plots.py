@@ -3,8 +3,8 @@ function is.
 """
 import math
 
-from drawing import (box, frame, heat_map, key, legend, line, number, svg, text, texts,
-                     upright)
+from drawing import (box, cell, decimals, frame, heat_map, key, legend, line, number,
+                     strength, svg, text, texts, upright)
 from records import attention, mean_of_heads, read
 
 STYLES = {"plain": ("currentColor", None), "grey": ("part", None),  # dashes
@@ -57,16 +57,11 @@ def styles_legend(y, items):
 # ---------------------------------------------------------------- heat maps
 
 def weights_map(x, y, w, h, rows):
-    """A heat map with the larger weights in their cells, on strong cells in the
-    color of the paper."""
-    parts = heat_map(x, y, w, h, rows, "weight")
-    for i, row in enumerate(rows):
-        for j, weight in enumerate(row):
-            if weight >= 0.05:
-                parts.append(text(x + (j + 0.5) * w, y + (i + 0.5) * h + 4,
-                                  f"{weight:.2f}", size=11,
-                                  fill="paper" if weight > 0.5 else None))
-    return parts
+    """Weights in cells, the larger the stronger."""
+    return [part for i, row in enumerate(rows) for j, weight in enumerate(row) for part in (
+        cell(x + j * w, y + i * h, w, h, "weight", strength(weight)),
+        text(x + (j + 0.5) * w, y + (i + 0.5) * h + 4, decimals(weight), size=11,
+             fill=None if weight >= 0.005 else "faint"))]
 
 
 def positions():
@@ -133,7 +128,7 @@ def cross_attention_large():
     "cat" rather than at "the", and to write "la" at "chair": in French, articles
     take the gender of the noun.
 
-    Weights of 0.05 and more are written in their cells. For "le" this head looks at
+    Weights are written in their cells. For "le" this head looks at
     "cat" (1.00), for "la" at "chair" (1.00), not at "the"; for "blanc" at "white"
     (0.91) and at "small" (0.09). For the remaining words it looks where the other
     heads look, and for the end at "is" (0.62) and at the end (0.23).
@@ -152,8 +147,8 @@ def red_car():
     """Where the model looks, in its last layer (the mean of four heads): a row for
     each word it writes, a column for each word it reads.
 
-    A heat map of cross-attention. The stronger the color, the larger the weight;
-    weights from 0.05 on are written in their cells. The model writes "la voiture
+    A heat map of cross-attention. The stronger the color, the larger the weight,
+    which is written in its cell. The model writes "la voiture
     rouge est rapide" for "the red car is fast". For "voiture" it looks at "car"
     (1.00), and then it goes back to "red" for "rouge" (0.98): adjective and noun
     change places. "la" looks at "the" (0.75) and at "car" (0.25). The other words
