@@ -299,6 +299,21 @@ def cells(line, names):
 
 
 KINDS = "left relation right shapes reason".split()
+ATTENTION = {"q": "query", "k": "key", "v": "value", "weights": "weight"}
+COLORED = [  # what a block speaks of, the names that then have a color, and which
+    ("softmax|scores|d[qk]\\b", "|".join(ATTENTION), lambda name: ATTENTION[name]),
+    ("log p_j|p_j - ", "p", lambda name: "weight"),
+    ("d", "\U0001d451[^<]+|d(?!ropped|ecoder)[a-z]{2,}", lambda name: "gradient")]
+
+
+def colored(block, text):
+    """A block in MathML in which queries, keys, values, weights and gradients have the
+    colors of the figures."""
+    for speaks, names, role in COLORED:
+        if re.search(speaks, text):
+            block = re.sub(f"<mi>({names})</mi>", lambda name: tag(
+                "mi", name[1], **{"class": role(name[1])}), block)
+    return block
 
 
 def mathml(lines):
@@ -313,12 +328,12 @@ def mathml(lines):
             raise Wrong(number, *wrong.args) from None
     if all(row[-1].startswith("<mtext>for") for row in rows):  # a key
         rows = [("".join(row[:3]), "", "", *row[3:]) for row in rows]
-    return "\n".join(
+    return colored("\n".join(
         ['<math display="block" class="formula"><mtable displaystyle="true">']
         + [tag("mtr", *(tag("mtd", cell, **{"class": kind})
                         for kind, cell, *column in zip(KINDS, row, *rows)
                         if any(column))) for row in rows]
-        + ["</mtable></math>"])
+        + ["</mtable></math>"]), "\n".join(lines))
 
 
 def is_symbol(word):

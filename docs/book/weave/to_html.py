@@ -47,6 +47,18 @@ def link_names(code, book, own):
     return PIECE.sub(link, code)
 
 
+MEMBER = re.compile(r'(?<=\bd)(<span class="op">\.</span>)(q|k|v|weights|out)\b|'
+                    r"((?:\.|-&gt;)</span>)(q|k|v|weights|dropped|d[qkv])\b")
+ROLES = {"q": "query", "k": "key", "v": "value", "weights": "weight", "dropped": "weight"}
+
+
+def color_members(code):
+    """What is of attention in the colors of the figures: a.q, a.k, a.v, a.weights; and
+    gradients, d.q or a.dq."""
+    return MEMBER.sub(lambda m: f'{m[1] or m[3]}<span class="'
+                      f'{ROLES.get(m[4], "gradient")}">{m[2] or m[4]}</span>', code)
+
+
 def finish_listing(found, book):
     """A listing without pandoc's numbers of lines; what it defines has an
     anchor at its line, and what it uses is a link."""
@@ -64,7 +76,7 @@ def finish_listing(found, book):
                   found[2])
     if book and ' c tiny"' not in code:
         code = link_names(code, book, sum(names.values(), []))
-    return f'<div class="sourceCode">{code}</div>'
+    return f'<div class="sourceCode">{color_members(code)}</div>'
 
 
 DRAWN = re.compile("[\u2500-\u259f\u2571\u2572]")
