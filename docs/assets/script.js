@@ -482,20 +482,146 @@ function addPanels() {
         frame.title = "The same in the running model";
         frame.loading = "lazy";
         frame.src = `${BASE}live.html#${/\bpanel\b/.test(state) ? state : state + "&panel"}`;
-        if (/\bpanel=map\b/.test(state)) // a picture stands there until this one answers
-            window.addEventListener("message", ({ source }) => {
-                if (source === frame.contentWindow)
-                    place.classList.add("there");
-            });
-        else
-            place.append(element("p", "", /tab=look/.test(state) ? "Try it: go a step on."
-                : "Try it: click a number to see where it comes from, then change it."));
-        place.append(frame);
+        place.append(element("p", "", /tab=look/.test(state) ? "Try it: go a step on."
+            : "Try it: click a number to see where it comes from, then change it."), frame);
     }
+}
+
+// --------------------------------------------------------- the start page
+
+// A cell of the map: its color says what its number says. docs/book/weave/pages.py writes
+// the map of the first sentence in the same way.
+function weightCell(weight) {
+    const cell = element("td", "", weight.toFixed(2));
+    cell.style.setProperty("--share", weight.toFixed(4));
+    return cell;
+}
+
+function wordHead(scope, word) {
+    const head = element("th", "", element("span", "", word));
+    head.scope = scope;
+    head.lang = scope === "row" ? "fr" : "";
+    return head;
+}
+
+// The map of a sentence, {looked, wrote, weights}: a row for each word that is written.
+function drawMap(table, { looked, wrote, weights }) {
+    table.tHead.classList.toggle("upright", looked.some(word => word.length > 5));
+    table.tHead.replaceChildren(element("tr", "", element("td"),
+        ...looked.map(word => wordHead("col", word))));
+    table.tBodies[0].replaceChildren(...weights.map((row, i) =>
+        element("tr", "", wordHead("row", wrote[i]), ...row.map(weightCell))));
+}
+
+// A number and the lines that made it are marked together, whichever is pointed at. `lines`
+// says of each line whether it makes a cell, a row or all, and what it does.
+function linkLines(demo, lines) {
+    const table = demo.querySelector(".map"), said = demo.querySelector(".said");
+    const code = [...demo.querySelectorAll(".lines code > span")];
+    let at = [1, 2];
+
+    function mark(makes, line) {
+        const [row, column] = at;
+        [...table.tBodies[0].rows].forEach((tr, i) => [...tr.cells].slice(1).forEach((td, j) =>
+            td.classList.toggle("made", makes === "all" || i === row && (makes === "row" || j === column))));
+        code.forEach((span, n) => span.classList.toggle("made",
+            line === undefined ? lines[n].makes === "cell" : lines[n].said === lines[line].said));
+    }
+
+    function point(event) {
+        const cell = event.target.closest("td"), line = code.findIndex(span => span.contains(event.target));
+        if (cell && table.tBodies[0].contains(cell)) {
+            at = [cell.parentElement.rowIndex - 1, cell.cellIndex - 1];
+            const [row, head] = [cell.parentElement, table.tHead.rows[0]].map(tr => tr.cells);
+            mark("cell");
+            said.textContent = `To write “${row[0].textContent}”, the model looks at `
+                + `“${head[cell.cellIndex].textContent}” with ${cell.textContent} of 1. The marked lines made it.`;
+        } else if (line >= 0 && lines[line].said) {
+            mark(lines[line].makes, line);
+            said.textContent = lines[line].said;
+        }
+    }
+
+    demo.addEventListener("pointerover", point);
+    demo.addEventListener("click", point);
+    demo.addEventListener("focusin", point);
+}
+
+// Three sentences are in the page. Others go to the live page, out of sight, whose answers
+// are like them.
+function addMap() {
+    const demo = document.querySelector(".demo");
+    if (!demo)
+        return;
+    const { sentences, words, lines } = JSON.parse(demo.querySelector("script").textContent);
+    const [field, said, written] = ["input", ".said", ".written"].map(one => demo.querySelector(one));
+    const buttons = [...demo.querySelectorAll(".choose button")], explained = said.textContent;
+    const tokens = text => text.toLowerCase().replaceAll("?", " ?").match(/\S+/g) || [];
+    const keyOf = words => words.filter(word => word !== "<end>").join(" ");
+    const known = new Map(sentences.map(one => [keyOf(one.looked), one]));
+    let frame = null, there = false;
+
+    function ask(sentence) {
+        said.textContent = "The model is being loaded, 2 MB.";
+        if (there)
+            frame.contentWindow.postMessage({ sentence }, "*");
+        if (frame)
+            return;
+        frame = element("iframe");
+        frame.hidden = true;
+        frame.src = `${BASE}live.html#panel=map`;
+        demo.append(frame);
+    }
+
+    function show() {
+        const asked = tokens(field.value), key = asked.join(" "), one = known.get(key);
+        const unknown = asked.find(word => !words.includes(word));
+        buttons.forEach((button, i) => button.setAttribute("aria-pressed", one === sentences[i]));
+        if (unknown || !key)
+            said.textContent = unknown ? `The model does not know “${unknown}”: it has learned `
+                + `${words.length} words.` : "A sentence of words that the model knows is wanted.";
+        else if (!one)
+            ask(key);
+        else {
+            drawMap(demo.querySelector(".map"), one);
+            written.textContent = keyOf(one.wrote);
+            said.textContent = explained;
+        }
+    }
+
+    function suggest() { // words that the last one may become
+        const [, before, begun] = /^(.*?)(\S*)$/.exec(field.value.toLowerCase());
+        demo.querySelector("datalist").replaceChildren(...words.filter(word =>
+            begun && word.startsWith(begun) && word !== begun).map(word => new Option(before + word)));
+    }
+
+    let timer = 0;
+    field.addEventListener("input", suggest);
+    field.addEventListener("input", () => {
+        clearTimeout(timer);
+        timer = setTimeout(show, 400);
+    });
+    demo.querySelector("form").addEventListener("submit", event => {
+        event.preventDefault();
+        show();
+    });
+    buttons.forEach((button, i) => button.addEventListener("click", () => {
+        field.value = keyOf(sentences[i].looked);
+        show();
+    }));
+    window.addEventListener("message", ({ source, data }) => {
+        if (!frame || source !== frame.contentWindow || !data.weights)
+            return;
+        there = true;
+        known.set(tokens(data.sentence).join(" "), data);
+        show();
+    });
+    linkLines(demo, lines);
 }
 
 document.documentElement.classList.add("scripted");
 addSearch();
+addMap();
 addEditions();
 addPanels();
 addContracts();

@@ -5,7 +5,7 @@ import math
 
 from drawing import (box, cell, decimals, frame, heat_map, key, legend, line, number,
                      strength, svg, text, texts, upright)
-from records import attention, mean_of_heads, read
+from records import attention, read
 
 STYLES = {"plain": ("currentColor", None), "grey": ("part", None),  # dashes
           "long": ("currentColor", "8 4"), "short": ("currentColor", "2 3"),
@@ -139,27 +139,6 @@ def cross_attention_large():
     parts += [upright(x + (j + 0.5) * w + 4, y - 6, word, "start", size=11.5)
               for j, word in enumerate(looked)]
     parts += [text(x - 6, y + (i + 0.5) * h + 4, word, "end", 11.5)
-              for i, word in enumerate(wrote)]
-    return svg(y + len(wrote) * h + 4, parts)
-
-
-def red_car():
-    """Where the model looks, in its last layer (the mean of four heads): a row for
-    each word it writes, a column for each word it reads.
-
-    A heat map of cross-attention. The stronger the color, the larger the weight,
-    which is written in its cell. The model writes "la voiture
-    rouge est rapide" for "the red car is fast". For "voiture" it looks at "car"
-    (1.00), and then it goes back to "red" for "rouge" (0.98): adjective and noun
-    change places. "la" looks at "the" (0.75) and at "car" (0.25). The other words
-    look at the word in their own place, with at least 0.87 of their attention.
-    """
-    _, wrote, looked = attention("red-car")
-    x, y, w, h = 56, 24, 50, 34
-    parts = weights_map(x, y, w, h, mean_of_heads("red-car", "1"))
-    parts += [text(x + (j + 0.5) * w, y - 8, word)
-              for j, word in enumerate(looked)]
-    parts += [text(x - 7, y + (i + 0.5) * h + 4, word, "end")
               for i, word in enumerate(wrote)]
     return svg(y + len(wrote) * h + 4, parts)
 

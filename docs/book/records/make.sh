@@ -13,6 +13,8 @@ work=build/records records=docs/book/records
 model=data/models/eng-fra.safetensors
 pairs=data/eng-fra.train.tsv
 short="the red car is fast"
+houses="these old houses are beautiful"
+girl="the girl does not like the cats"
 long="the small white cat is under the red chair"
 mkdir -p $work
 
@@ -53,6 +55,11 @@ awk -F , 'NR == 1 || $1 % 10 == 0 || $2 == "valid"' $work/log.csv \
 awk -F , 'NR == 1 || $1 == "cross"' $work/attention.csv > $records/attention.csv
 ./transformer attention $model "$short" --csv $work/attention.csv > $records/red-car.txt
 awk -F , 'NR == 1 || $1 != "decoder"' $work/attention.csv > $records/red-car.csv
+./transformer attention $model "$houses" --csv $work/houses.csv > $work/said
+./transformer attention $model "$girl" --csv $work/girl.csv > $work/said
+for name in houses girl; do
+    awk -F , 'NR == 1 || $1 == "cross" && $2 == 1' $work/$name.csv > $records/$name.csv
+done
 
 $CC -O2 -ffp-contract=off $records/vectors.c -lm -o $work/vectors
 $work/vectors $model "$short" 1 3 > $records/vectors.csv

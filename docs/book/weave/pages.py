@@ -3,6 +3,7 @@ chapters; and what stands beside them.
 """
 
 import html
+import json
 import re
 
 from project import DOCS, fail, read
@@ -11,7 +12,8 @@ import source_file
 from book import LAST, raw
 from chapters import chapter_markdown, contract, set_formulas
 from directives import check_used, directives
-from records import attention
+from drawing import decimals
+from records import attention, mean_of_heads
 from search import KINDS
 from sitting import sitting
 from teaching import concept_test, course, promises
@@ -35,21 +37,95 @@ def contents_list(book, said):
     return raw('<ul class="chapters">\n' + "\n".join(items) + "\n</ul>")
 
 
-def translation():
-    """What the model of docs/book/records/ was given, and what it made of it."""
-    _, _, looked = attention("red-car")
-    written = read("book/records/red-car.txt").partition("\n")[0]
-    return raw('<dl class="pair">\n<dt>English in</dt> '
-               f"<dd>{html.escape(' '.join(looked[:-1]))}</dd>\n"
-               '<dt>French out</dt> '
-               f'<dd lang="fr">{html.escape(written)}</dd>\n</dl>')
+# Records of sentences, and what they are called. Their weights are means of the heads.
+SENTENCES = {"red-car": "the red car", "houses": "old houses", "girl": "the girl"}
+
+# The lines that make the map: of which function, the part that is looked for (from one line
+# to another), whether a line makes a cell, a row or all, and what it does.
+LINES = [
+    ("attention_forward", "a.q, transposed(a.k)", "cell",
+     "A score in each cell: the query of the French word, times the key of the English one."),
+    ("attention_forward", "a.scale", "all", "Each score is divided by √K."),
+    ("attention_forward", "softmax_forward", "all", "Each row becomes shares of 1, as below."),
+    ("softmax_row", "max(x, n)", "row", "The row’s largest score: it is subtracted, so that "
+     "no exponential is too large."),
+    ("softmax_row", "for exponential", "row", "Each score becomes its exponential."),
+    ("softmax_row", "1 / sum", "row", "What makes the row sum to 1 …"),
+    ("softmax_row", "for share", "cell", "… multiplies each number of the row: these are the "
+     "weights."),
+    ("attention_forward", "a.dropped, a.v", "row", "Then the values of the English words are "
+     "mixed in these shares.")]
+
+
+def lines_of(book, function, part):
+    """The line of a function that has this part, without its comment; "for PART" has the
+    loop above it, too."""
+    lines = book.defined[function][2]
+    loop, part = part.startswith("for "), part.replace("for ", "", 1)
+    found = [i for i, line in enumerate(lines) if part in line
+             and (not loop or "for (" in lines[i - 1])]
+    if len(found) != 1:
+        fail(f"the start page: {function} has {len(found)} lines with {part}, not one")
+    return [line[4:].partition(" //")[0].rstrip() for line in lines[found[0] - loop:found[0] + 1]]
+
+
+def known_words():
+    """The English words of the training data, and the sign that ends a question."""
+    pairs = read("../data/eng-fra.train.tsv").splitlines()
+    return sorted({word for pair in pairs
+                   for word in pair.partition("\t")[0].replace("?", " ?").split()})
+
+
+def table_of(looked, wrote, weights):
+    """The map of one sentence; the script draws those of others in the same way."""
+    upright = ' class="upright"' * (max(map(len, looked)) > 5)
+    head = "".join(f'<th scope="col"><span>{html.escape(word)}</span></th>' for word in looked)
+    rows = "\n".join(
+        f'<tr><th scope="row" lang="fr">{html.escape(word)}</th>' + "".join(
+            f'<td style="--share:{weight:.4f}">{decimals(weight)}</td>' for weight in row)
+        + "</tr>" for word, row in zip(wrote, weights))
+    return f'<thead{upright}><tr><td></td>{head}</tr></thead>\n<tbody lang="en">\n{rows}\n</tbody>'
+
+
+def start_map(book, below):
+    """Where the model looks and what stands below, beside the lines that compute it."""
+    found = []
+    for run in SENTENCES:
+        _, wrote, looked = attention(run)
+        found.append({"looked": looked, "wrote": wrote, "weights": [
+            [round(weight, 4) for weight in row] for row in mean_of_heads(run, "1")]})
+    first, code, lines = found[0], [], []
+    for function, part, makes, said in LINES:
+        new = lines_of(book, function, part)
+        if not lines or lines[-1]["of"] != function:
+            code += [f"// {function}"]
+            lines.append({"of": function})
+        code += new
+        lines += [{"of": function, "makes": makes, "said": said}] * len(new)
+    buttons = "".join(f'<button type="button" aria-pressed="{str(not i).lower()}">{name}'
+                      "</button>" for i, name in enumerate(SENTENCES.values()))
+    data = json.dumps({"sentences": found, "words": known_words(), "lines": lines},
+                      ensure_ascii=False).replace("</", "<\\/")
+    return "\n".join([
+        ":::: demo", "::: looks", raw(
+            f'<form><p class="choose">{buttons}</p>\n<label>A sentence to translate\n<input '
+            f'list="words" autocomplete="off" spellcheck="false" value="'
+            f'{" ".join(first["looked"][:-1])}"></label><datalist id="words"></datalist>\n'
+            f'<p class="written" lang="fr" role="status">{" ".join(first["wrote"][:-1])}</p>'
+            f'</form>\n<div class="grid"><table class="map" aria-label="Where the model looks" tabindex="0">\n'
+            f'{table_of(**first)}\n</table></div>\n<p class="said" role="status">A row shows where '
+            "the model looks before it writes that word; it sums to 1. Point at a number, or at a "
+            "line.</p>"),
+        below, ":::", "::: lines", "The lines that compute it, in `attention_forward` and `softmax_row`:",
+        "", "``` c", *code, "```", ":::",
+        raw(f'<script type="application/json" id="map">{data}</script>'), "::::", ""])
 
 
 def index_page(book):
-    """The first page: what it is, for whom, the chapters."""
+    """The first page: what the model does, the doors, for whom it is, the chapters."""
     text = re.sub(r"^@contents\n(.+: .+\n)+", lambda _: contents_list(book, promises()),
-                  read("book/text/index.md").replace("@translation\n", translation()), flags=re.M)
-    return book.link(directives(book, text))
+                  read("book/text/index.md"), flags=re.M)
+    return book.prose(re.sub("^@map\n(.+)", lambda m: start_map(book, m[1]), text, flags=re.M))
 
 
 # ---------------------------------------------------------------- the others

@@ -110,9 +110,8 @@ def finish(body, book=None):
     body = re.sub("<code>[^<]*</code>", lambda code: re.sub(
         r"(?<![\w-])--?[a-z][\w-]*", r'<span class="whole">\g<0></span>',
         code[0]), body)
-    return re.sub("<table[^>]*>", '<div class="table" role="group" '
-                  'aria-label="Table" tabindex="0"><table>', body) \
-        .replace("</table>", "</table></div>")
+    return re.sub('<table(?! class="map")[^>]*>(.*?)</table>', '<div class="table" role="group" '
+                  r'aria-label="Table" tabindex="0"><table>\1</table></div>', body, flags=re.DOTALL)
 
 
 def contents(headings, top):
