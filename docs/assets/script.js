@@ -474,17 +474,30 @@ function addEditions() {
 
 // ------------------------------------------------------------- the panels
 
-// A matrix of the live page in the text, which is loaded when its place comes near. Its
-// height is that of the style sheet, so nothing moves.
+// A matrix of the live page in the text, which is loaded when its place comes near. It says
+// how high it is. What the first one has unpacked is handed to the others.
 function addPanels() {
+    const frames = [], unpacked = {};
     for (const place of document.querySelectorAll(".panel")) {
         const frame = element("iframe"), state = place.dataset.state;
         frame.title = "The same in the running model";
         frame.loading = "lazy";
         frame.src = `${BASE}live.html#${/\bpanel\b/.test(state) ? state : state + "&panel"}`;
-        place.append(element("p", "", /tab=look/.test(state) ? "Try it: go a step on."
+        place.append(element("p", "", /view=decoding/.test(state) ? "Try it: go a word on."
             : "Try it: click a number to see where it comes from, then change it."), frame);
+        frames.push(frame);
     }
+    window.addEventListener("message", ({ source, data }) => {
+        const frame = frames.find(one => one.contentWindow === source);
+        if (frame && data === "unpacked?")
+            source.postMessage({ unpacked }, "*");
+        else if (frame && data.unpacked)
+            Object.assign(unpacked, data.unpacked);
+        else if (frame && data.height) {
+            frame.style.height = `${data.height}px`;
+            frame.classList.add("there");
+        }
+    });
 }
 
 // --------------------------------------------------------- the start page

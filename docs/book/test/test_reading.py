@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Uses the search, the blanks, the editions and the panels of the pages in
-chromium, as a reader would.
+"""Uses the search, the blanks, the editions, the panels and the start page in chromium, as
+a reader would.
 
     python3 docs/book/test/test_reading.py        after `make docs`; the last line is
                                                "N passed, N failed"
@@ -225,9 +225,8 @@ def test_every_page(browser):
         page.go(f"{path.as_uri()}?short")
         page.until("document.readyState === 'complete' && location.search")
         for edition in ("full", "short"):
-            ended = page.run("document.querySelector('.search') && (() => { document"
-                             f".querySelector('.editions [value={edition}]').click();"
-                             "scrollTo(0, 1e6);"
+            ended = page.run("document.querySelector('.search') && (() => {"
+                             f"showEdition('{edition}'); scrollTo(0, 1e6);"
                              "return document.documentElement.dataset.edition"
                              f" === '{edition}'; }})()")
             wrong += [] if ended else [(path.name, edition, "the script has not run")]
@@ -280,16 +279,43 @@ def test_panels(browser):
                   "scroll, and its numbers are in sight", (room, rows))
 
 
-def test_first_page(browser):
-    page = browser.open((DOCS / "index.html").as_uri())
-    claim(page.until("document.querySelector('.demo .panel.there')"),
-          "on the first page the model answers in place of the picture")
-    grid = inside(browser, page, ".demo iframe")
-    grid.until("document.querySelector('#map td')")
-    grid.choose("#source", "the small cat is happy")
-    claim(grid.until("['#translation', '#map'].every(one => document.querySelector(one)"
-                     ".textContent.includes('chat'))"),
-          "to another sentence, too", grid.run("document.body.innerText"))
+# Where the head, the title and the text begin; how high the page is, and where the second
+# button ends; and how much of a box does not fit into it.
+PLACES = """[['header nav a', 'h1', '.choose', 'h2'].map(one =>
+    document.querySelector(one).getBoundingClientRect().left),
+    document.documentElement.scrollHeight,
+    document.querySelector('.button.second').getBoundingClientRect().bottom,
+    Math.max(...['.map', '.lines', 'main'].map(one => document.querySelector(one))
+        .map(box => box.scrollWidth - box.clientWidth))]"""
+
+
+def test_start_page(browser):
+    for width, height, most in ((1366, 900, 3000), (390, 844, 4500)):
+        page = at_size(browser, width, height, (DOCS / "index.html").as_uri())
+        page.until("document.readyState === 'complete' && document.documentElement.dataset.edition")
+        lefts, high, button, over = page.run(PLACES)
+        claim(max(lefts) - min(lefts) <= 1 and high <= most and button <= height and over <= 0,
+              f"at {width} pixels the start page has one left edge, its map and buttons on the "
+              f"first screen, and at most {most} pixels", (lefts, high, button, over))
+        before = button
+        for n in range(3):
+            page.click(f".choose button:nth-child({n + 1})")
+            *_, button, over = page.run(PLACES)
+            claim(button == before and over <= 0, "another sentence moves nothing",
+                  (n, button, over))
+    claim(page.text(".written") == "la fille n'aime pas les chats", "its translation is there")
+    page.click(".map tbody tr:nth-child(2) td:nth-of-type(2)")
+    claim("“fille”" in page.text(".said") and "“girl”" in page.text(".said")
+          and len(page.texts(".lines .made")) == 3,
+          "a number that is pointed at marks the lines that made it", page.text(".said"))
+    page.click(".lines code > span:nth-child(9)")
+    claim(len(page.texts(".map .made")) == 8, "a line marks the row that it makes")
+    page.choose(".demo input", "the big ho")
+    claim("the big house" in page.run("[...document.querySelector('datalist').options]"
+                                      ".map(one => one.value)"), "words are suggested")
+    page.choose(".demo input", "the big elephant")
+    claim(page.until("document.querySelector('.said').textContent.includes('“elephant”')"),
+          "an unknown word is named")
 
 
 def main():
@@ -301,7 +327,7 @@ def main():
         test_editions(browser)
         test_every_page(browser)
         test_panels(browser)
-        test_first_page(browser)
+        test_start_page(browser)
     end()
 
 
