@@ -232,7 +232,7 @@ function addContracts() {
         shown = link;
         await load("names.js");
         defined ||= new Map(FOUND.filter(row => row[5]).map(row => [BASE + row[1], row]));
-        const row = defined.get(link.href.replace(link.search, ""));
+        const row = defined.get(link.href);
         if (!row && touched)
             location.href = link.href;
         if (!row || shown !== link)
@@ -384,9 +384,6 @@ function followContents() {
 
 // ----------------------------------------------------------- the editions
 
-// What each shows, and the one that a first visitor gets.
-const EDITIONS = { short: "the model", full: "every line" }, FIRST = "short";
-
 // The edition that was chosen last, given a new choice or not. The browser may keep none.
 function editionKept(choice) {
     try {
@@ -396,11 +393,6 @@ function editionKept(choice) {
     } catch (refused) {
         return null;
     }
-}
-
-// The edition that the address asks for, or else the one that was chosen last.
-function editionAsked() {
-    return [location.search.slice(1), editionKept()].find(name => EDITIONS[name]) || FIRST;
 }
 
 // The heading of a section.
@@ -423,14 +415,10 @@ function unfoldTarget() {
     target.scrollIntoView();
 }
 
-// Folds what the edition leaves out. The links to other pages lead to the same
-// edition.
+// Folds what the edition leaves out.
 function showEdition(edition) {
     for (const box of document.querySelectorAll("details:is(.fold, .box)"))
         box.open = edition === "full";
-    for (const link of document.querySelectorAll("a[href*='.html']"))
-        if (link.origin === location.origin && !link.pathname.endsWith("live.html"))
-            link.search = edition === FIRST ? "" : edition;
     document.documentElement.dataset.edition = edition;
     for (const button of document.querySelectorAll(".editions button"))
         button.setAttribute("aria-pressed", button.value === edition);
@@ -450,24 +438,14 @@ function minutesOf(edition) {
 
 // The buttons below the title of a page on which something folds.
 function addEditions() {
-    const group = document.querySelector(".editions");
-    if (group) {
-        group.setAttribute("role", "group");
-        group.setAttribute("aria-label", "Edition");
-    }
-    for (const edition of group ? Object.keys(EDITIONS) : []) {
-        const button = element("button", "", element("b", "", edition[0].toUpperCase()
-            + edition.slice(1)), ` ${EDITIONS[edition]}, ${minutesOf(edition)} min`);
-        button.type = "button";
-        button.value = edition;
+    for (const button of document.querySelectorAll(".editions button")) {
+        button.append(`, ${minutesOf(button.value)} min`);
         button.addEventListener("click", () => {
-            editionKept(edition);
-            history.replaceState(null, "", `?${edition}${location.hash}`);
-            showEdition(edition);
+            editionKept(button.value);
+            showEdition(button.value);
         });
-        group.append(button);
     }
-    showEdition(editionAsked());
+    showEdition(editionKept() || "short");
     unfoldTarget();
     window.addEventListener("hashchange", unfoldTarget);
 }

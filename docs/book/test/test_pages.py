@@ -40,7 +40,6 @@ CONTRACTS = {  # of five functions, what their cards say
     "checked_product": "a · b bytes or elements; fails if that is more than the machine can "
     "address", "matmul_add": "c += a b; the threads share the work",
     "softmax_row": "x[j] = softmax over the visible x, n numbers, in place"}
-EDITION = re.compile(r"\?(short|full)(?=#|$)")  # of a page, in a link
 LIVE = "live.html"  # has a script and a test of its own
 
 
@@ -238,7 +237,7 @@ def check_links(pages):
         for link in page.links + page.loaded:
             if link in page.links and re.match("(https?|mailto):", link):
                 continue
-            target, _, anchor = EDITION.sub("", unquote(link)).partition("#")
+            target, _, anchor = unquote(link).partition("#")
             file = Path(normpath(path.parent / target)) if target else path
             if link.startswith("/") or not file.is_file() \
                     or anchor and file.name != LIVE \

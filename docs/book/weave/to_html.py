@@ -173,13 +173,18 @@ def steps(name, names, label):
         + "\n</nav>" if links else ""
 
 
+EDITIONS = ('<div class="editions" role="group" aria-label="Edition">\n'
+            '<button type="button" value="short"><b>Short</b> the model</button>\n'
+            '<button type="button" value="full"><b>Full</b> every line</button>\n</div>')
+
+
 def full_page(title, body, *, name, top, names=(), base="", footer=WOVEN):
     """The text of an HTML file. top: highest level of heading in its contents, 0
     for none; names: (page, title) of all pages, in their order, if it is one of
     them; base: where the pages of docs/ are, seen from this one."""
     sections = contents(headings_of(body), top) if top else ""
     if re.search('class="(fold|box )', body):
-        body = body.replace("</h1>", '</h1>\n<div class="editions"></div>', 1)
+        body = body.replace("</h1>", f"</h1>\n{EDITIONS}", 1)
     template = read("book/weave/page.tmpl").replace(
         f'<a href="${{base}}{name}.html">',
         f'<a href="${{base}}{name}.html" aria-current="page">')
