@@ -109,9 +109,7 @@ def quoted():
     yield figures, 'The bar of "car" is "is" ({:.2f}) and "fast" ({:.2f}), that of "is" is ' \
         '"is" ({:.2f}) and "car" ({:.2f})', [to_car[2][3], to_car[2][4], to_car[3][3],
                                              to_car[3][2]]
-    for name in figures, "docs/book/figures/plots.py":
-        yield name, '"the" ({:.2f}) and {}"car" ({:.2f})'.replace(
-            "{}", "at " if name != figures else ""), [mean[0][0], mean[0][2]]
+    yield figures, '"the" ({:.2f}) and "car" ({:.2f})', [mean[0][0], mean[0][2]]
     yield "docs/book/figures/plots.py", "falls from {:.2f} at step 10", [float(log[0]["loss"])]
     yield "docs/book/figures/plots.py", "{:.2f} at step 94, {:.3f} at step 470, and {:.5f} at " \
         "the end, step 1,880", [valid[94], valid[470], valid[1880]]
