@@ -3,9 +3,10 @@
 
     python3 docs/live/build.py [PAGE]
 
-clang compiles live.c and gpt.c for WebAssembly, and all is put into one file, with the models
-of data/models: the same bytes on every machine that has the same clang and the same C
-library (Debian 12 has them). What is built on the way is in build/live.
+clang compiles live.c for WebAssembly, in single and in double precision; a native build of
+numbers.c says what is shown before these have come; and all is put into one file: the same
+bytes on every machine that has the same clang and the same C library (Debian 12 has them).
+What is built on the way is in build/live.
 """
 
 import base64
@@ -25,8 +26,9 @@ import c_code  # noqa: E402
 import source_file  # noqa: E402
 
 BUILD = ROOT / "build" / "live"
-MODELS = ROOT / "data" / "models"
 PAGE = ROOT / "docs" / "live.html"
+PROGRAM = ROOT / "transformer.c"
+MODEL = ROOT / "data" / "models" / "eng-fra.safetensors"
 FLAGS = """--target=wasm32-wasi --sysroot=/usr -mexec-model=reactor -std=c11 -O3
     -msimd128 -ffp-contract=off -DNDEBUG -D_WASI_EMULATED_SIGNAL
     -fvisibility=hidden -Wall -Wextra -Wpedantic -Wshadow -Werror""".split()
@@ -34,9 +36,9 @@ LINK = """-lm -lwasi-emulated-signal -Wl,--strip-all,--export-dynamic
     -Wl,--export=malloc,--export=free,--export=finish_output
     -Wl,-z,stack-size=1048576,--stack-first""".split()
 SHARED = ["tools.js", "engine.js", "chart.js"]    # with write.html
-SCRIPTS = [*SHARED, "main.js", "train.js", "beside.js", "curve.js", "model.js", "look.js",
-           "stages.js", "head.js", "flow.js", "picture.js", "matrices.js", "number.js",
-           "pulls.js", "learns.js", "gpt.js"]
+SCRIPTS = [*SHARED, "train.js", "beside.js", "curve.js", "model.js", "stages.js", "flow.js",
+           "picture.js", "play.js", "matrices.js", "made.js", "pane.js", "decoding.js",
+           "number.js", "pulls.js", "learns.js", "main.js"]
 DATA = [f"{task}.{part}.tsv" for task in ("reverse", "dates", "eng-fra")
         for part in ("train", "valid")]
 
@@ -52,33 +54,61 @@ def compiled(source, wasm, *flags):
     return wasm.read_bytes()
 
 
+def recorded(model):
+    """What the page shows of its first sentence before the program is there, in three digits:
+    what is shown while it plays forward, and at the first step."""
+    run("cc", "-std=c11", "-O1", "-ffp-contract=off", "-DTRANSFORMER_DOUBLE",
+        LIVE / "numbers.c", "-lm", "-o", BUILD / "numbers")
+    words = re.search(r"FIRST_SENTENCE = (\[.*\]);", text_of("flow.js"))[1]
+    layers = [f"{side}.{layer}." for side in ("encoder", "decoder") for layer in range(2)]
+    names = [f"{side}.{kind}" for side in ("source", "target")
+             for kind in ("token", "embedding", "encoding", "positions")] \
+        + [f"{layer}self_attention.{kind}" for layer in layers
+           for kind in ("scaled", "mask", "weights")] \
+        + [f"{layer}cross_attention.{kind}" for layer in layers if layer[0] == "d"
+           for kind in ("scaled", "mask", "weights")] \
+        + [f"output.{kind}" for kind in ("logits", "probabilities", "loss")]
+    said = subprocess.run([BUILD / "numbers", model, *json.loads(words), *names], check=True,
+                          stdout=subprocess.PIPE, encoding="utf-8").stdout.splitlines()
+    info, facts, computed, *matrices = (json.loads(line, parse_float=lambda x: float(f"{float(x):.3g}"))
+                                        for line in said)
+    for name, matrix in zip(names, matrices):
+        if name != "output.logits":
+            matrix["gradient"] = None
+    return json.dumps({"info": info, "facts": facts, "computed": computed,
+                       "matrices": dict(zip(names, matrices))}, separators=(",", ":"))
+
+
 def packed(name, content, more=""):
     """A file in the page: gzipped, and in base64."""
     text = base64.b64encode(gzip.compress(content, mtime=0)).decode()
     return f'<script type="application/gzip" id="{name}"{more}>{text}</script>'
 
 
+def packed_numbers(name, content):
+    """Of numbers of four bytes, the bytes of one place stand together: that is shorter."""
+    content += bytes(-len(content) % 4)
+    return packed(name, b"".join(content[k::4] for k in range(4)), ' data-planes="4"')
+
+
 def colours():
-    """The variables of the book's style sheet, light and dark."""
+    """The variables of the book's style sheet, light and dark, and its header."""
     css = (ROOT / "docs" / "assets" / "style.css").read_text(encoding="utf-8")
     rules = re.findall(r"^(?:@media[^{]*dark\) \{\n  )?:root \{.*?^\}", css,
-                       re.M | re.S)
+                       re.M | re.S) + re.findall(r"^header (?:\w+ )*(?:a[\w:-]* )?\{.*\}$", css, re.M)
     return "\n".join(rules) + "\n"
 
 
 def source_of(name):
-    """A function of transformer.c, or of the GPT, and its file."""
-    for file in (ROOT / "transformer.c", ROOT / "notebook" / "lib" / "gpt.h"):
-        if any((its.name, its.kind) == (name, "function") for its in c_code.definitions(file)):
-            return c_code.function(file, name), file
-    return sys.exit(f"{LIVE}: there is no function {name}")
+    """A function of transformer.c."""
+    return c_code.function(PROGRAM, name)
 
 
 def quoted(wanted):
     """A line of the program, without its comment: the only one in the function that
     contains the text. {{line attention_forward: a.q, transposed(a.k)}}"""
     name, part = wanted[1].split(": ", 1)
-    found = [line for line in c_code.body(source_of(name)[0]) if part in line]
+    found = [line for line in c_code.body(source_of(name)) if part in line]
     if len(found) != 1:
         sys.exit(f"{LIVE}: {len(found)} lines of {name} contain \"{part}\", wanted 1")
     return json.dumps(found[0].split("//")[0].strip())[1:-1]
@@ -86,9 +116,8 @@ def quoted(wanted):
 
 def linked(wanted):
     """Where the book has a function. {{link attention_forward}}"""
-    its, file = source_of(wanted[1])
-    page = "gpt"
-    for chapter in source_file.chapters(file.read_text(encoding="utf-8"), file.name):
+    its, page = source_of(wanted[1]), ""
+    for chapter in source_file.chapters(PROGRAM.read_text(encoding="utf-8"), PROGRAM.name):
         if chapter.start < its.first:
             page = "fast" if chapter.number is None \
                 else f"{chapter.number:02}-{chapter.name.replace('_', '-')}"
@@ -101,7 +130,8 @@ def text_of(*names):
 
 
 def script():
-    text = re.sub(r"\{\{line (.*?)\}\}", quoted, text_of(*SCRIPTS))
+    text = re.sub(r"(?m)^ *//.*\n", "", text_of(*SCRIPTS))
+    text = re.sub(r"\{\{line (.*?)\}\}", quoted, text)
     text = re.sub(r"\{\{link (\w+)\}\}", linked, text)
     if "{{" in text:
         line = next(line for line in text.split("\n") if "{{" in line)
@@ -111,15 +141,15 @@ def script():
 
 def main(to):
     BUILD.mkdir(parents=True, exist_ok=True)
-    files = [packed("live.wasm", compiled(LIVE / "live.c", BUILD / "live.wasm")),
-             packed("double.wasm", compiled(LIVE / "gpt.c", BUILD / "double.wasm",
+    files = [packed("double.wasm", compiled(LIVE / "live.c", BUILD / "double.wasm",
                                             "-DTRANSFORMER_DOUBLE")),
-             packed("pretrained.safetensors", (MODELS / "eng-fra.safetensors").read_bytes()),
-             packed("gpt.safetensors", (MODELS / "gpt.safetensors").read_bytes())]
+             packed_numbers(MODEL.name, MODEL.read_bytes()),
+             packed("live.wasm", compiled(LIVE / "live.c", BUILD / "live.wasm"))]
     files += [packed(name, (ROOT / "data" / name).read_bytes()) for name in DATA]
     parts = {"style": colours() + text_of("live.css"),
              "worker": text_of("wasi.js", "worker.js"),
              "script": script(),
+             "recorded": recorded(MODEL),
              "files": "\n".join(files),
              "license": html.escape(text_of("LICENSE.txt"), quote=False)}
     page = re.sub(r"\{\{(\w+)\}\}", lambda part: parts[part[1]],

@@ -30,13 +30,9 @@ struct {
     Arena arena;
     Pass pass;
     Stage *last;
-    Stage *(*hidden)(void);  // begins the batch and its stages; returns the
-                             // one that the output layer reads
     Change *change;          // `changes` of them, the later ones win
     int changes;
     Sentence source, target;
-    int given;               // of the expected tokens, those that are no guess
-    int forgotten;           // tokens before them that the model does not see
     Batch batch;
     Transformer *gradient;
     Loss loss;
@@ -223,6 +219,15 @@ void context_backward(Stage *s) {
     }
 }
 
+// The mask as attention_forward takes it.
+Mask mask_of(Arena *arena, Mat m) {
+    unsigned char *visible = arena_take(arena, (size_t)m.rows, (size_t)m.cols);
+    for (int i = 0; i < m.rows; i++)
+        for (int j = 0; j < m.cols; j++)
+            visible[i * m.cols + j] = *at(m, i, j) != 0;
+    return (Mask){visible, 0, m.cols};
+}
+
 // The weights of all heads, by way of scores, scale and mask.
 Stage *weigh(const char *path, Stage *q, Stage *k, Mask mask) {
     int H = live.settings.config.heads, T = q->value.rows, S = k->value.rows;
@@ -373,7 +378,7 @@ double flow_forward(bool with_gradient) {
     arena_release(arena, 0);
     flow.last = NULL;
     flow.pass = (Pass){.arena = arena, .config = &t->config, .sentences = 1};
-    Stage *x = flow.hidden();
+    Stage *x = both_stages();
     Stage *z = linear(join("output.", "logits"), x, &t->output, &g->output);
     const Batch *b = &flow.batch;
     int T = b->target_length;
@@ -460,8 +465,7 @@ void print_facts(void) {
     const TensorList *l = &live.trainer.model->list;
     putchar('{');
     print_batch(&flow.batch);
-    printf(",\"given\":%d,\"forgotten\":%d,\"source_words\":", flow.given,
-           flow.forgotten);
+    printf(",\"source_words\":");
     print_tokens(from, NULL, from->count);
     printf(",\"target_words\":");
     print_tokens(to, NULL, to->count);
@@ -472,21 +476,9 @@ void print_facts(void) {
     printf("]}");
 }
 
-// Begins anew, with these sentences and without changes.
-void flow_from(Sentence source, Sentence target, Stage *hidden(void)) {
-    free(flow.source.id);
-    free(flow.target.id);
-    flow.source = source;
-    flow.target = target;
-    flow.hidden = hidden;
-    flow.changes = 0;
-    flow_forward(false);
-    print_facts();
-}
-
 // The sentence and its translation; "" asks for the model's own.
-// {"source":[…],"input":[…],"expected":[…],"given":0,"forgotten":0,
-//  "source_words":[…],"target_words":[…],
+// Begins anew, without changes.
+// {"source":[…],"input":[…],"expected":[…],"source_words":[…],"target_words":[…],
 //  "tensors":[["source_embedding.weight",60,64],…]}, or {"wrong":"is empty"}
 EXPORT void flow_begin(const char *source, const char *target) {
     Sentence s = {0}, t = {0};
@@ -507,7 +499,13 @@ EXPORT void flow_begin(const char *source, const char *target) {
     }
     if (!flow.gradient)
         flow.gradient = transformer_zeros(&live.settings.config);
-    flow_from(s, t, both_stages);
+    free(flow.source.id);
+    free(flow.target.id);
+    flow.source = s;
+    flow.target = t;
+    flow.changes = 0;
+    flow_forward(false);
+    print_facts();
 }
 
 // {"value":[[…]],"gradient":[[…]]} of a stage or a tensor; the gradient is null
@@ -585,4 +583,39 @@ EXPORT void flow_adam(const char *name, int i, int j) {
         printf("{\"loss\":null}");
     flow_forward(true);
     flow_backward();
+}
+
+// The parameter with the largest gradient: {"name":"output.weight","i":1,"j":2}
+EXPORT void flow_largest(void) {
+    const TensorList *list = &flow.gradient->list;
+    const char *name = "";
+    double most = -1;
+    int row_of_it = 0, column = 0;
+    for (int n = 0; n < list->tensors; n++) {
+        Mat m = *list->tensor[n].mat;
+        for (int i = 0; i < m.rows; i++)
+            for (int j = 0; j < m.cols; j++)
+                if (fabs((double)*at(m, i, j)) > most) {
+                    most = fabs((double)*at(m, i, j));
+                    name = list->tensor[n].name.text;
+                    row_of_it = i;
+                    column = j;
+                }
+    }
+    printf("{\"name\":\"%s\",\"i\":%d,\"j\":%d}", name, row_of_it, column);
+}
+
+// All parameters take this step of Adam, counted from 1, on this sentence alone.
+EXPORT void flow_learn(int step) {
+    static real *m, *v;
+    TensorList *p = &live.trainer.model->list;
+    const Recipe *r = &live.settings.recipe;
+    if (step == 1) {
+        free(m);
+        free(v);
+        m = allocate(p->count, sizeof *m);
+        v = allocate(p->count, sizeof *v);
+    }
+    adam_step(paper_adam(p->values, m, v, flow.gradient->list.values, p->count),
+              1, learning_rate(r, max_int(r->warmup, 1)), step);
 }

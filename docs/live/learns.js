@@ -1,9 +1,7 @@
-// The parameters of a step of One sentence, and their gradients.
-
-const MOST_OF_A_TENSOR = {rows: 8, columns: 6};    // that are shown
+// The parameters of a step, and their gradients.
 
 const isTensor = name => flow.facts.tensors.some(([tensor]) => tensor === name);
-const tiedTable = () => ["target_embedding.weight", "embedding.weight"].find(isTensor);
+const tiedTable = () => "target_embedding.weight";
 const isTied = name => name === "output.logits" && flow.info.tie === "yes";
 
 // The tensors that a stage is computed with.
@@ -12,8 +10,8 @@ function parametersOf(name) {
   const norm = path.includes(".") ? `${path}_norm` : `${path}.norm`;
   const all = isTied(name) ? [tiedTable(), "output.bias"]
     : kind === "norm" ? [`${norm}.gain`, `${norm}.bias`]
-      : kind === "embedding" ? [`${path}_embedding.weight`, "embedding.weight"]
-        : kind === "positions" ? [`${path}_positions.weight`, "positions.weight"]
+      : kind === "embedding" ? [`${path}_embedding.weight`]
+        : kind === "positions" ? [`${path}_positions.weight`]
           : [`${tensorOf(name)}.weight`, `${tensorOf(name)}.bias`];
   return all.filter(isTensor);
 }
@@ -43,47 +41,34 @@ function linearLearns(name) {
 }
 
 // What is shown of them, below the gradient of the step itself.
-function learned(name) {
+async function learned(name) {
   const tensors = parametersOf(name), {formula, lines} = LEARNS[kindOf(name)] || LEARNS.linear;
   if (!tensors.length) return [];
-  return [make("div", {className: "learned"},
-    make("h4", {}, "The gradient reaches the parameters"),
+  return [{element: make("div", {className: "learned"},
+    make("h3", {}, "The gradient reaches the parameters"),
     make("p", {className: "formula"}, formula(name)),
-    make("p", {}, ...lines.map(line => make("code", {}, line)))),
-  ...tensors.flatMap(tensorTables)];
-}
-
-// The rows and columns with the largest gradients, in their order; none that is all 0,
-// unless all are.
-function largest(gradient) {
-  const size = list => Math.max(...list.map(Math.abs));
-  const first = (sizes, most) => upTo(sizes.length)
-    .sort((a, b) => sizes[b] - sizes[a]).slice(0, most)
-    .filter((n, place) => sizes[n] > 0 || place === 0).sort((a, b) => a - b);
-  const rows = first(gradient.map(size), MOST_OF_A_TENSOR.rows);
-  const sizes = upTo(gradient[0].length).map(j => size(rows.map(i => gradient[i][j])));
-  return {rows, columns: first(sizes, MOST_OF_A_TENSOR.columns)};
+    make("p", {}, ...lines.map(line => make("code", {}, line))))},
+  ...(await Promise.all(tensors.map(tensorMatrices))).flat()];
 }
 
 // What the rows of an embedding stand for.
 const wordsOfRows = name => ({source_embedding: flow.facts.source_words,
-  target_embedding: flow.facts.target_words, embedding: flow.facts.target_words})[pathOf(name)];
+  target_embedding: flow.facts.target_words})[pathOf(name)];
 
 const shortName = name => name.split(".").slice(-2).join(".");
 
-// Value and gradient of a tensor, side by side.
-function tensorTables(name) {
-  const {value, gradient} = flow.cache.get(name), {rows, columns} = largest(gradient);
-  const words = wordsOfRows(name), all = [value.length, value[0].length];
+// Gradient and value of a tensor, whole.
+async function tensorMatrices(name) {
+  const {value, gradient} = await matrixOf(name), words = wordsOfRows(name);
   const isZero = isKeyBias(name) && gradient[0].every(isRounding);
-  const part = isZero || rows.length === all[0] && columns.length === all[1] ? ""
-    : "; where the gradient is largest";
-  const zero = isZero ? ": it moves all scores of a row alike, and the softmax ignores that" : "";
-  const shown = isZero ? gradient.map(row => row.map(() => 0)) : gradient;
-  return [["", value, "weight"], ["d", shown, "gradient"]].map(([d, matrix, tone]) =>
-    numberTable(name, matrix, {label: d + shortName(name), note: `(${all})${part}${d && zero}`, tone,
-      rows, columns,
-      rowNames: i => words ? words[i] : all[0] > 1 ? String(i) : kindOf(name),
+  const zero = isZero ? gradient.map(row => row.map(() => 0)) : gradient;
+  const note = `(${value.length},${value[0].length})` +
+    (isZero ? ": it moves all scores of a row alike, and the softmax ignores that" : "");
+  return [["gradient", zero, "gradient", note], ["value", value, "weight", ""]]
+    .map(([what, matrix, tone, more]) => shown({name, what, matrix, tone, note: more,
+      label: (what === "gradient" ? "d" : "") + shortName(name),
+      rows: upTo(value.length), columns: upTo(value[0].length),
+      rowNames: i => words ? words[i] : value.length > 1 ? String(i) : kindOf(name),
       columnNames: name.startsWith("output.") ? flow.facts.target_words : null}));
 }
 

@@ -1,16 +1,14 @@
 // What the page that trains in a browser calls: transformer.c, unchanged, and
 // these functions, compiled to WebAssembly by build.py.
 //
-// An instance of it holds one model: one that is trained (train_new), or one
-// that is looked at (load). What a function answers is printed to stdout as
+// An instance of it holds one model: one that is trained (train_new), in single
+// precision, or one that a sentence is followed through (load), in double. What a function answers is printed to stdout as
 // JSON, which wasi.js hands to the page. A mistake ends the instance, by
 // fail(), with the program's own words: so the page tries a new training, or a
 // file that was dropped on it, in an instance of its own.
 
-#ifndef TRANSFORMER_NO_MAIN // otherwise gpt.c has it already
 #define TRANSFORMER_NO_MAIN
 #include "../../transformer.c"
-#endif
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -125,6 +123,8 @@ const char *wrong_sentence(const char *text, const Vocab *v, Sentence *s) {
     return wrong ? wrong : s->length == 1 ? "is empty" : NULL;
 }
 
+#ifndef TRANSFORMER_DOUBLE
 #include "train.c"
-#include "look.c"
+#endif
+#include "decoding.c"
 #include "flow.c"

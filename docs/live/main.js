@@ -1,11 +1,27 @@
 "use strict";
-// The page: its state, which stands in the address behind #, its tabs, and the
+// The page: its state, which stands in the address behind #, its two views, and the
 // files in it.
 
 // ---------------------------------------------------------------- the state
 
-// #tab=look&source=the+red+car&seed=2: what differs from how the page opens.
+// #sentence=the+red+dog&stage=output.loss: what differs from how the page opens.
 const state = new URLSearchParams(location.hash.slice(1));
+
+// Two tabs of older pages are steps now: where each word looks, and one head in numbers.
+function readOldAddress() {
+  const tab = state.get("tab"), kind = state.get("kind") ?? "cross";
+  if (!["look", "head"].includes(tab) || state.has("stage")) return;
+  const part = kind === "cross" ? "cross_attention" : "self_attention";
+  const layer = countIn(state.get("layer") ?? 1), decodes = state.has("at");
+  state.set("stage", decodes ? "output.probabilities"
+    : `${kind === "encoder" ? kind : "decoder"}.${layer}.${part}.weights`);
+  if (state.get("panel") !== "map")
+    state.set("view", decodes ? "decoding" : tab === "head" ? "matrices" : "heads");
+  for (const [old, now] of [["head", "flow-head"], ["source", "sentence"]])
+    if (state.has(old)) state.set(now, state.get(old));
+  if (!state.has("target")) state.set("target", "");
+  for (const key of ["tab", "kind", "layer", "head", "source", "word", "edits"]) state.delete(key);
+}
 
 // Browsers let a page change its address two hundred times in ten seconds.
 const ADDRESS_PAUSE = 60;
@@ -46,14 +62,51 @@ const rememberEdits = (key, edits) => remember(key, [...edits].join(";"));
 
 addEventListener("hashchange", () => location.reload());
 
+// ---------------------------------------------------------------- small things
+
+const upTo = n => [...Array(n).keys()];
+
+// Reports what fails, unless it was asked of an engine that another has replaced.
+const quietly = work => work.catch(error => {
+  if (error.message !== "ended") report(error.message);
+});
+
+const isStill = () => matchMedia("(prefers-reduced-motion)").matches;
+
+
 // ---------------------------------------------------------------- the files
 
-const unpacked = name => unzipped($(name).textContent);
+// What is large comes last in the page.
+const isLoaded = new Promise(done => addEventListener("load", done));
+
+// A file of the page; of numbers of four bytes, the bytes of one place stand together.
+async function unpacked(name) {
+  await isLoaded;
+  const bytes = await unzipped($(name).textContent);
+  return $(name).dataset.planes ? interleaved(bytes) : bytes;
+}
+
+function interleaved(bytes) {
+  const all = new Uint8Array(bytes.length), n = bytes.length >> 2;
+  for (let k = 0; k < 4; k++)
+    for (let i = 0; i < n; i++) all[4 * i + k] = bytes[k * n + i];
+  return all;
+}
+
+// The compiled module in single precision, of which every training makes an instance;
+// and that in double, unless the page has another program in it.
+let program, compiledDouble;
+const compiled = async name => WebAssembly.compile(await unpacked(name));
+const singleProgram = async () => program ??= await compiled("live.wasm");
+const doubleProgram = async () => {
+  await isLoaded;
+  return compiledDouble ??= $("double.wasm") ? await compiled("double.wasm") : singleProgram();
+};
 
 // ---------------------------------------------------------------- the page
 
 const SENTENCE_KEYS = ["sentence", "target", "stage", "way", "changes", "flow-head", "panel",
-  "model", "temperature", "gpt-seed"];
+  "view", "at"];
 let shownTab = "flow";
 
 // A link to a training need not say that it is one.
@@ -63,6 +116,7 @@ const usualTab = () =>
 function showTab(name) {
   if (!$("message").classList.contains("wrong")) report("");
   chooseTab($("tab-" + name));
+  $("buttons").hidden = name !== "flow" || $("buttons").dataset.hidden;
   shownTab = name;
   remember("tab", name);
   dispatchEvent(new CustomEvent("tab", {detail: name}));
@@ -81,34 +135,34 @@ function goToTab(name) {
   scrollTo(0, 0);
 }
 
-// In a panel of the book the page shows one matrix, or one map, which fills it.
-// "panel=sentence": and the sentence.
+// In a panel of the book the page shows one step, which fills it. "panel=sentence": and
+// the sentence; "panel=map": where the model looks, and nothing else.
 function beginPanel() {
   if (!state.has("panel")) return;
   document.body.classList.add("panel", state.get("panel") || "one");
   $("whole").target = "_top";
   $("whole").href = `live.html#${String(state).replace(/&?panel(=[^&]*)?/, "")}`;
-  if (!state.get("panel"))
-    for (const part of document.querySelectorAll("[data-part=sentence]")) part.hidden = true;
 }
 
 const inPanel = () => document.body.classList.contains("panel");
 
-let program;   // the compiled module, of which every Engine makes an instance
-
-async function beginPage() {
-  checkBrowser();
-  beginPanel();
-  program = await WebAssembly.compile(await unpacked("live.wasm"));
-  beginTabs();
-  beginLook();
-  beginHead();
-  beginFlow();
-  await Promise.all([beginTraining(), beginModels()]);
+function hideParts() {
   for (const name of (state.get("hide") || "").split(","))
-    document.querySelectorAll(`[data-part="${CSS.escape(name)}"]`)
-      .forEach(part => { part.hidden = true; });
+    for (const part of document.querySelectorAll(`[data-part="${CSS.escape(name)}"]`)) {
+      part.hidden = true;
+      part.dataset.hidden = "yes";
+    }
 }
 
-addEventListener("load", () =>
-  beginPage().catch(error => report(String(error.message || error))));
+async function beginPage() {
+  readOldAddress();
+  checkBrowser();
+  beginPanel();
+  hideParts();
+  beginTabs();
+  beginFlow();
+  await beginModels();
+  await beginTraining();
+}
+
+beginPage().catch(error => report(String(error.message || error)));

@@ -1,5 +1,4 @@
-// One number of One sentence: what it is made of, its gradient, and a parameter's
-// step.
+// One number: what it is made of, its gradient, and a parameter's step.
 
 // A number that something is computed from: of the mask, of a stage that has a
 // gradient, or a parameter.
@@ -8,40 +7,6 @@ const isChangeable = name => /^[a-z_0-9.]{1,60}$/.test(name) && (kindOf(name) ==
   || isParameter(name) || Boolean(keyIn(STAGES, kindOf(name)) && STAGES[kindOf(name)].back));
 
 const keyOf = ({name, i, j}) => `${name},${i},${j}`;
-const isChosen = place => Boolean(place && flow.chosen) && keyOf(place) === keyOf(flow.chosen);
-
-async function chooseNumber(place) {
-  flow.chosen = place;
-  for (const cell of $("flow-matrices").querySelectorAll("td"))
-    cell.classList.toggle("pointed", isChosen(cell.place));
-  await showNumber();
-}
-
-// Where the chosen number comes from, its gradient, and a field to change it.
-async function showNumber() {
-  const place = flow.chosen;
-  $("flow-number").hidden = !place;
-  $("flow-whence").classList.toggle("chosen", Boolean(place));
-  $("flow-slope-says").textContent = "";
-  $("flow-origin").textContent = place || inPanel() ? "" :
-    (matchMedia("(pointer: coarse)").matches ? "Touch a number"
-      : "Click a number, or move to it by Tab and the arrow keys,") +
-    " to see what it is made of" + (stepNow().way === "backward"
-    ? ", and to change it; of a gradient, to check it."
-    : shownWith(stepNow().name).some(isChangeable) ? ", and to change it." : ".");
-  if (!place) return;
-  const {value, gradient} = await matrixOf(place.name), {name, i, j} = place;
-  const text = await originOfNumber(place);
-  const goesBack = Boolean(gradient) && stepNow().way === "backward";
-  const pulled = goesBack ? await gradientText(place, gradient[i][j]) : "";
-  if (place !== flow.chosen) return;
-  $("flow-origin").textContent = `${called(name)}${indices(name, i, j)} = ${text}`;
-  $("flow-gradient").textContent = pulled;
-  $("flow-check").hidden = !goesBack;
-  $("flow-change-label").hidden = !isChangeable(name);
-  if (document.activeElement !== $("flow-change")) $("flow-change").value = value[i][j];
-}
-
 // ---------------------------------------------------------------- digits
 
 // A number of so many significant digits; shorter where that is all of it.
@@ -108,7 +73,7 @@ function called(name, user = name) {
   if (isTensor(name)) return name;
   const kind = MATRIX_NAMES[kindOf(name)] || kindOf(name), [side] = name.split(".");
   if (name !== user && kindOf(name) === kindOf(user)) return `previous ${kind}`;
-  if (pathOf(name) === pathOf(user) || flow.model === GPT) return kind;
+  if (pathOf(name) === pathOf(user)) return kind;
   if (isMemory(name) && !user.startsWith("encoder")) return "memory";
   return `${["source", "encoder"].includes(side) ? "encoder" : "decoder"} ${kind}`;
 }
@@ -281,26 +246,33 @@ async function checkNumber(place, into) {
 // ---------------------------------------------------------------- parameters
 
 // Adam's step for one parameter; any of them can be chosen.
-function showAdam() {
+async function showAdam() {
   const names = flow.facts.tensors.map(([name]) => name);
-  showTitle("Adam's step", "one parameter learns");
+  showTitle("At last", "Adam's step: one parameter learns");
   $("flow-says").textContent = "Every parameter has a gradient now. Adam takes a step against it. " +
-    "Choose one of the parameters, check its gradient, and let only this one take a step; " +
-    "afterwards it is restored. In the code, step is rate / (1 − β₁), and root 1 / √(1 − β₂).";
+    "The first that is shown here has the largest of all. Choose one of the parameters, check its " +
+    "gradient, and let only this one take a step; afterwards it is restored. In the code, step is " +
+    "rate / (1 − β₁), and root 1 / √(1 − β₂).";
   $("flow-formula").textContent = "p −= rate · m̂ / (√v̂ + ε); in step 1, " +
     "m̂ = m / (1 − β₁) = m / 0.1 and v̂ = v / (1 − β₂) = v / 0.02; ε = 10⁻⁹";
   $("flow-lines").replaceChildren(make("code", {}, "{{line adam_step: p[i] -= step}}"));
   showLink("{{link adam_step}}");
   $("flow-users").textContent = aboutTiny();
-  for (const id of ["flow-heads", "flow-signs", "flow-matrices", "flow-number"])
-    $(id).hidden = true;
-  $("flow-whence").hidden = true;
+  for (const id of ["looks", "flow-matrices", "flow-inputs", "whence"]) $(id).hidden = true;
+  $("trail").replaceChildren();
   $("flow-parameter").hidden = false;
+  if (!flow.engine) return;
   if ([...$("flow-tensor").options].map(({value}) => value).join() !== names.join()) {
     $("flow-tensor").replaceChildren(...names.map(name => make("option", {}, name)));
-    $("flow-tensor").value = flow.model.tensor;
-    inTurn(showLargest);
-  } else inTurn(showParameter);
+    await showParameterAt(await flow.engine.call("flow_largest"));
+  } else await showParameter();
+}
+
+async function showParameterAt({name, i, j}) {
+  $("flow-tensor").value = name;
+  $("flow-row").value = i;
+  $("flow-column").value = j;
+  await showParameter();
 }
 
 const parameterNow = () => ({name: $("flow-tensor").value, i: $("flow-row").valueAsNumber,

@@ -1,15 +1,15 @@
-// Numbers of "One sentence", to hold against those of the page: native, in
-// double precision, and by other ways where there are any.
+// Numbers of a sentence on its way, native and in double precision.
 //
-//     numbers MODEL SENTENCE TARGET COUNT    name,row,column,value,slope
-//     numbers gpt MODEL TEXT NEXT COUNT      the same of a GPT
+//     numbers MODEL SENTENCE TARGET STAGE...     what the page shows before its
+//                                                program is there
+//     numbers MODEL SENTENCE TARGET check COUNT  name,row,column,value,slope
 //
-// First, every stage that the program's own forward pass saves must be what
-// flow.c has, and so must the gradient of every parameter. Then COUNT numbers
-// are picked at random; the slope is a finite difference of the loss, 0 for
-// what only is looked at. Compiled with -DTRANSFORMER_DOUBLE.
+// The latter are held against those of the page. First, every stage that the
+// program's own forward pass saves must be what flow.c has, and so must the
+// gradient of every parameter. Then COUNT numbers are picked at random; the slope
+// is a finite difference of the loss, 0 for what only is looked at.
 
-#include "gpt.c"
+#include "live.c"
 
 int compared;
 
@@ -75,17 +75,6 @@ void compare_forward(Pass pass) {
     same("output.", "logits", logits);
 }
 
-// And against gpt_forward.
-void compare_gpt_forward(Pass pass) {
-    Transformer *model = live.trainer.model;
-    GptSaved saved;
-    Mat logits = gpt_forward(&pass, &saved, model, flow.batch.input,
-                             flow.batch.target_length);
-    same_encoder(&saved.encoder, model->config.layers);
-    same("encoder.", "norm", saved.hidden);
-    same("output.", "logits", logits);
-}
-
 // Holds the gradient of all parameters against another, of the same list.
 void compare_gradient(const Transformer *other) {
     const real *a = flow.gradient->list.values, *b = other->list.values;
@@ -95,50 +84,30 @@ void compare_gradient(const Transformer *other) {
                  b[i]);
 }
 
-// Against that of add_gradient, or of gpt_gradient.
-void compare_all(bool is_gpt) {
+// Against those of add_gradient.
+void compare_all(void) {
     Transformer *model = live.trainer.model;
     Arena arena = {0};
     Pass pass = {.arena = &arena, .config = &model->config, .sentences = 1};
-    Transformer *other = is_gpt ? gpt_outline(&model->config)
-                                : transformer_outline(&model->config);
+    Transformer *other = transformer_outline(&model->config);
     Trainer t = {.model = model, .gradient = other};
     transformer_place(other);
-    if (is_gpt) {
-        compare_gpt_forward(pass);
-        gpt_gradient(&pass, model, other, &flow.batch);
-    } else {
-        compare_forward(pass);
-        add_gradient(&t, &flow.batch, flow.batch.target_length, 1);
-    }
+    compare_forward(pass);
+    add_gradient(&t, &flow.batch, flow.batch.target_length, 1);
     compare_gradient(other);
     arena_free(&t.arena);
     arena_free(&arena);
     transformer_free(other);
+    printf("%d numbers are the program's\n", compared);
 }
 
-int main(int argc, char **argv) {
-    bool is_gpt = argc == 6 && !strcmp(argv[1], "gpt");
-    if (argc != 5 && !is_gpt)
-        fail("usage: numbers [gpt] MODEL SENTENCE TARGET COUNT");
-    argv += is_gpt;
-    live = is_gpt ? load_gpt(argv[1], false) : load_checkpoint(argv[1], false);
-    Config *c = &live.trainer.model->config;
-    c->dropout = c->attention_dropout = c->activation_dropout = 0;
-    if (is_gpt)
-        gpt_begin(argv[2], argv[3]);
-    else
-        flow_begin(argv[2], argv[3]);
-    putchar('\n');
-    flow_compute();
-    putchar('\n');
-    compare_all(is_gpt);
-    printf("%d numbers are the program's\n", compared);
+// Numbers picked at random; the slope is a finite difference of the loss.
+void pick(int count) {
     uint64_t state = 1;
     int stages = 0;
     for (Stage *s = flow.last; s; s = s->previous)
         stages++;
-    for (int n = atoi(argv[4]); n > 0; n--) {
+    for (; count > 0; count--) {
         Stage *s = flow.last;
         for (int k = (int)(uniform(&state) * stages); k > 0; k--)
             s = s->previous;
@@ -151,6 +120,29 @@ int main(int argc, char **argv) {
                         - loss_with(name.text, i, j, x - h)) / (2 * h) : 0;
         flow_forward(true);
         printf("%s,%d,%d,%.12g,%.12g\n", name.text, i, j, x, slope);
+    }
+}
+
+int main(int argc, char **argv) {
+    if (argc < 5)
+        fail("usage: numbers MODEL SENTENCE TARGET STAGE... | check COUNT");
+    live = load_checkpoint(argv[1], false);
+    Config *c = &live.trainer.model->config;
+    c->dropout = c->attention_dropout = c->activation_dropout = 0;
+    describe_model();
+    putchar('\n');
+    flow_begin(argv[2], argv[3]);
+    putchar('\n');
+    flow_compute();
+    putchar('\n');
+    if (argc == 6 && !strcmp(argv[4], "check")) {
+        compare_all();
+        pick(atoi(argv[5]));
+        return 0;
+    }
+    for (int n = 4; n < argc; n++) {
+        flow_matrix(argv[n]);
+        putchar('\n');
     }
     return 0;
 }

@@ -2,9 +2,6 @@
 // number sends back. That is a list of terms [a, b] whose products are summed up; what
 // these are, in names; and where it is no plain sum, how to work it out.
 
-const widthOfHead = () => sizeIn("d-model") / sizeIn("heads");
-const headOf = (row, h) => row.slice(h * widthOfHead(), (h + 1) * widthOfHead());
-
 // The stages that a gradient comes back from.
 const usersOfStage = name => [...flow.stages.values()].filter(({from, other, pulls}) =>
   pulls && (from === name || other === name)).map(stage => stage.name);

@@ -1,9 +1,9 @@
-// The stages of One sentence.
+// The stages of a sentence.
 
 // What each stage is: forward, what happens, as a sentence and as a formula, and
 // the line that does it; then the same of its gradient.
 const STAGES = {
-  embedding: {tone: "value", title: "words become vectors", shows: ["token"],
+  embedding: {tone: "value", title: "words become vectors",
     says: "Each token has a row of a table that is learned: its embedding. At this point, " +
       "it is all the model knows about the word. It is multiplied by √D, where D is the number " +
       "of columns.",
@@ -15,7 +15,7 @@ const STAGES = {
     back: "What arrives is added to the token's row of the table: so the word itself learns.",
     backFormula: "dtable[token] += √D · dembedding", backOf: "{{link embedding_backward}}",
     backLines: ["{{line embedding_backward: to[j] += scale}}"]},
-  positions: {tone: "value", title: "their positions are added", shows: ["embedding", "encoding"],
+  positions: {tone: "value", title: "their positions are added",
     says: "Attention does not know the order of its tokens, so a pattern that stands for the " +
       "position, the positional encoding, is added. The sum is the input of the first layer.",
     formula: "input = embedding + positional encoding", of: "{{link embedding_forward}}",
@@ -91,7 +91,7 @@ const STAGES = {
     backOf: "{{link softmax_backward}}",
     backLines: ["{{line attention_backward: softmax_backward(}}",
       "{{line softmax_backward: (d[j] - common)}}"]},
-  weights: {tone: "weight", title: "weights: where it looks", shows: ["mask"],
+  weights: {tone: "weight", title: "weights: where it looks",
     says: "Softmax turns each row of scores into shares, which sum to 1. The row is the token that " +
       "looks; the columns are the tokens it can look at. What the mask hides gets 0: in the " +
       "decoder's self-attention, the words still to come. {most} {odd}",
@@ -139,7 +139,7 @@ const STAGES = {
         "residual connection, which sends its gradient back unchanged. So a gradient reaches the " +
         "first layer, however many layers there are.",
       isSum: true}},
-  n: {tone: "value", title: "the norm: mean and deviation taken out", shows: ["mean", "rstd"],
+  n: {tone: "value", title: "the norm: mean and deviation taken out",
     says: "Each row is shifted and scaled, to mean 0 and standard deviation 1: rstd is 1 / its " +
       "standard deviation.",
     formula: "n = (row − its mean) · rstd", of: "{{link norm_forward}}",
@@ -252,7 +252,7 @@ function aboutStage(name) {
     || flow.info.norm === "pre" && about.pre
     || name.includes("cross_attention") && about.cross
     || name.startsWith("target.") && about.target;
-  const all = {...about, ...other, ...flow.model.stages[kindOf(name)]};
+  const all = {...about, ...other};
   if (all.isSum) Object.assign(all, sentBack(name));
   for (const text of ["says", "formula", "back"]) if (all[text]) all[text] = withFacts(all[text]);
   return all;

@@ -16,6 +16,10 @@ const TASKS = {
     options: {"d-model": 32, "d-ff": 64, "steps": 800, "warmup": 100, "lr": 0.01,
       "dropout": 0.05, "max-len": 32},
   },
+  "book": {
+    name: "As the book: reversal, 300 steps",
+    data: "reverse", options: {"steps": 300},
+  },
   "own": {
     name: "Your own pairs",
     options: {"d-ff": 128, "steps": 800, "warmup": 100, "lr": 0.005,
@@ -126,10 +130,11 @@ function optionsNow(others = {}) {
 
 const brokenNow = () => chosenBreaks().reduce((sum, name) => sum + BREAKS[name].bit, 0);
 
+const dataOf = task => TASKS[task].data ?? task;
+
 function files(folder = "") {
-  const task = $("task").value;
-  return task === "own" ? ["pairs.tsv"]
-    : [`${folder}${task}.train.tsv`, "--valid", `${folder}${task}.valid.tsv`];
+  const task = $("task").value, data = folder + dataOf(task);
+  return task === "own" ? ["pairs.tsv"] : [`${data}.train.tsv`, "--valid", `${data}.valid.tsv`];
 }
 
 const argumentsNow = others => ["train", ...files(), ...optionsNow(others)].join("\n");
@@ -151,7 +156,7 @@ function showCommand() {
 // The first pair of the task, before anything is trained.
 async function showPair() {
   const task = $("task").value;
-  const bytes = task === "own" ? pairs : await unpacked(`${task}.train.tsv`);
+  const bytes = task === "own" ? pairs : await unpacked(`${dataOf(task)}.train.tsv`);
   if (task !== $("task").value) return;
   const [line] = new TextDecoder().decode(bytes.subarray(0, 1000)).split("\n");
   $("pair").textContent = line ? "The first pair: " + line.replace("\t", " → ") : "";
@@ -202,7 +207,7 @@ class Training {
     if (this.task === "own")
       await this.engine.write("pairs.tsv", this.pairs);
     else
-      for (const name of ["train", "valid"].map(part => `${this.task}.${part}.tsv`))
+      for (const name of ["train", "valid"].map(part => `${dataOf(this.task)}.${part}.tsv`))
         await this.engine.write(name, await unpacked(name));
     this.facts = await this.engine.call("train_new", this.arguments, this.broken);
     this.notes = this.engine.notes;
@@ -408,7 +413,8 @@ function showPoint() {
     make("td", {}, s.right ? "✓" : "should be: " + s.expected), ...secondSays(point, n))));
   showSecond(point);
   drawCurve();
-  if (point.model) quietly(offerTrained(point));
+  if (point.model) offerTrained(point);
+  switchOff($("follow"), !point.model);
 }
 
 // ---------------------------------------------------------------- begin
@@ -481,8 +487,16 @@ function beginFields() {
   chooseBeside(state.get("beside"));
 }
 
+// The training of which the book has the losses and the checksum.
+function trainAsBook() {
+  goToTab("train");
+  $("task").value = "book";
+  $("task").onchange();
+  return run(Infinity);
+}
+
 async function beginTraining() {
-  const engine = new Engine(program);
+  const engine = new Engine(await singleProgram());
   options = (await engine.call("list_options"))
     .filter(({name}) => name !== "epochs");   // steps say it
   engine.end();
@@ -493,6 +507,13 @@ async function beginTraining() {
   $("step").onclick = () => run(1);
   $("again").onclick = newTraining;
   $("timeline").oninput = showPoint;
+  switchOff($("follow"), true);
+  $("follow").onclick = async () => {
+    if (!models.has("trained")) return;
+    flow.stale = false;
+    await choose("trained");
+    goToTab("flow");
+  };
   showButtons();
   if (step > 0) run(step);
 }

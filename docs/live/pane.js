@@ -1,0 +1,366 @@
+// The pane: the matrices of a step, and what is said of it and of its numbers.
+
+const pane = {matrices: [], told: 0};
+
+// What a step offers to look at besides its own matrix.
+function viewsOf(name) {
+  if (pathOf(name).endsWith("attention"))
+    return {"": "this matrix", heads: "all heads", matrices: "all matrices"};
+  return name.startsWith("output.") ? {"": "this matrix", decoding: "decoding, word by word"}
+    : {"": "this matrix"};
+}
+
+const VIEWS = {"": stepMatrices, heads: allHeads, matrices: allMatrices, decoding: decoding};
+
+async function showStep() {
+  const {way, name} = stepNow(), about = aboutStage(name), back = isBack();
+  showTitle((back ? "Backward: " : "") + placeName(pathOf(name)),
+    (back ? about.backTitle : about.title) + (isMemory(name) ? ". This is the memory" : ""));
+  $("flow-says").textContent = back ? about.back : about.says;
+  $("flow-formula").textContent = back ? about.backFormula : about.formula;
+  $("flow-lines").replaceChildren(...(back ? about.backLines : about.lines)
+    .map(line => make("code", {}, line)));
+  showLink(back ? about.backOf : about.of);
+  $("flow-users").textContent = back ? usersOf(name) + aboutTiny() : "";
+  $("flow-why").hidden = name !== "decoder.1.cross_attention.weights" || flow.key !== "page"
+    || $("flow-source").value !== FIRST_SENTENCE[0];
+  $("flow-parameter").hidden = true;
+  for (const id of ["flow-matrices", "flow-inputs", "whence"]) $(id).hidden = false;
+  showTrail(way, name);
+  showViews(name);
+  const list = $("flow-matrices"), had = [list, $("flow-inputs")].some(part =>
+    part.contains(document.activeElement));
+  const place = flow.pinned;
+  pane.matrices = await VIEWS[flow.view](name, back).catch(notYet)
+    ?? [{element: make("p", {className: "hint"}, "These numbers come with the program, in a moment.")}];
+  list.replaceChildren(...pane.matrices.filter(({below, inside}) => !below && !inside).map(({element}) => element));
+  $("flow-inputs").replaceChildren(...pane.matrices.filter(({below}) => below).map(({element}) => element));
+  for (const matrix of pane.matrices) matrix.draw?.();
+  if (had) (pane.matrices.find(({spec}) => spec && place && isIn(spec, place.i, place.j)(place))
+    ?? pane.matrices[0]).focus?.(place ?? {i: 0, j: 0});
+  if (state.get("panel") === "map") showMap();
+  await showNumber();
+}
+
+// Where a step is, and below it what it does.
+function showTitle(where, what) {
+  $("flow-title").replaceChildren(make("span", {}, where), " ",
+    what[0].toUpperCase() + what.slice(1));
+}
+
+// All steps of this part, on this way; a click goes there, as the arrow keys do.
+function showTrail(way, name) {
+  const path = pathOf(name);
+  $("trail").replaceChildren(...flow.steps.flatMap((step, at) =>
+    step.way !== way || pathOf(step.name) !== path ? []
+      : [make("span", {className: at === flow.at ? "here" : "", onclick: () => {
+        stopPlaying();
+        inTurn(() => goToStep(at));
+      }}, (way === "backward" ? "d" : "") + kindOf(step.name)), " "]));
+}
+
+function showLink(address) {
+  $("flow-link").href = address;
+  $("flow-link").textContent = `${address.split("#")[1]} in the book`;
+}
+
+// Who sends back a gradient to this stage.
+function usersOf(name) {
+  const users = usersOfStage(name);
+  if (!users.length) return "This gradient comes from the loss itself.";
+  const named = users.map(user => `${kindOf(user)} (${placeName(pathOf(user))})`).join("; ");
+  return users.length < 2 ? `This gradient comes back from one stage: ${named}.`
+    : `This gradient is the sum of what ${users.length} stages send back: ${named}.`;
+}
+
+// Nothing is learned from what the model knows.
+const aboutTiny = () => flow.computed.loss > 0.1 ? "" : " The loss is nearly 0, so all gradients are " +
+  "tiny. Expect another word, above, and there is something to learn.";
+
+function showViews(name) {
+  const views = Object.entries(viewsOf(name)), isHeaded = pathOf(name).endsWith("attention");
+  $("looks").hidden = views.length < 2;
+  $("heads").hidden = !isHeaded;
+  $("views").replaceChildren(...views.map(([view, text]) => make("button", {textContent: text,
+    ariaPressed: view === flow.view, onclick: () => chooseView(view)})));
+  $("flow-head").replaceChildren(...upTo(sizeIn("heads")).map(n => make("option", {}, n)));
+  $("flow-head").value = flow.head;
+}
+
+function chooseView(view) {
+  stopPlaying();
+  inTurn(async () => {
+    flow.view = view;
+    await goToStep(flow.at);
+    $("views").querySelector("[aria-pressed=true]").focus();
+  });
+}
+
+function chooseHead(head) {
+  flow.head = head;
+  remember("flow-head", head, USUAL_HEAD);
+  flow.pinned = null;
+}
+
+// ---------------------------------------------------------------- what is shown
+
+// A step's matrix, then what it is made of; on the way back its gradient and its value,
+// and the parameters that learn.
+async function stepMatrices(name, back) {
+  const own = await stageMatrix(name, back ? "gradient" : "value");
+  if (inPanel()) return [own];
+  const more = back ? [await stageMatrix(name, "value"),
+    ...isMemory(name) ? [await partsOfMemory(name)] : [], ...await learned(name)]
+    : await Promise.all(inputsOf(name).map(part => stageMatrix(part, "value").then(folded)));
+  return [own, ...more.map(matrix => Object.assign(matrix, {below: true}))];
+}
+
+// A mask of nothing but ones: a sentence; its cells can still be turned.
+function folded(matrix) {
+  if (kindOf(matrix.spec.name) !== "mask" || matrix.spec.matrix.flat().some(x => !x)) return matrix;
+  matrix.box = matrix.element;
+  matrix.element = make("details", {}, make("summary", {}, "The mask hides nothing here: each " +
+    "query may see each key"), matrix.box);
+  return matrix;
+}
+
+// What the keys and the values of each decoder layer send back to the memory: for each
+// token, how long that vector is.
+async function partsOfMemory(name) {
+  const users = usersOfStage(name), tokens = tokensOf(name).rows;
+  const lengths = await Promise.all(users.map(async user => {
+    const {gradient} = await matrixOf(user), w = await numbersOf(parametersOf(user)[0]);
+    return gradient.map(d => Math.hypot(...w.map(row => total(row.map((x, p) => [x, d[p]])))));
+  }));
+  lengths.push((await matrixOf(name)).gradient.map(row => Math.hypot(...row)));
+  return new Digits({name: "", what: "gradient", matrix: lengths, tone: "gradient",
+    label: `the ${users.length} parts`, note: "and how long each is, for each token: √(Σ x²)",
+    most: Math.max(...lengths.flat()), rows: upTo(lengths.length), columns: upTo(tokens.length),
+    columnNames: tokens, rowNames: i => i === users.length ? "the sum of all (lengths do not add)"
+      : `d${kindOf(users[i])} · ${matrixLetter(users[i])}ᵀ, layer ${users[i].split(".")[1]}`});
+}
+
+// The matrices of one head, in the order in which they are computed.
+const FORWARD = ["q", "k", "v", "scores", "scaled", "mask", "weights", "out"];
+const BACKWARD = ["out", "weights", "scaled", "scores", "q", "k", "v"];
+
+async function allMatrices(name, back) {
+  const one = (kind, what) => stageMatrix(beside(name, kind), what, true);
+  const found = await Promise.all([...FORWARD.map(kind => one(kind, "value")),
+    ...back ? BACKWARD.map(kind => one(kind, "gradient")) : []]);
+  const box = make("div", {className: "matrices"}, ...found.map(({element, spec}) => {
+    element.style.gridArea = (spec.what === "gradient" ? "d" : "") + kindOf(spec.name);
+    return element;
+  }));
+  box.classList.toggle("both", back);
+  return [{element: box}, ...found.map(matrix => Object.assign(matrix, {inside: true}))];
+}
+
+// A heat map as a drawing: a unit for a cell, queries downwards.
+function heatMap(weights) {
+  const cells = weights.flatMap((row, i) => row.map((weight, j) =>
+    drawn("rect", {x: j, y: i, width: 1, height: 1, "fill-opacity": weight.toFixed(3)})));
+  return drawn("svg", {viewBox: `0 0 ${weights[0].length} ${weights.length}`, "aria-hidden": "true"},
+    ...cells);
+}
+
+// All heads of all layers, small; a click shows one large, below.
+async function allHeads(name, back) {
+  const [side, , part] = name.split("."), weightsIn = layer => `${side}.${layer}.${part}.weights`;
+  const what = back ? "gradient" : "value", T = rowsIn(name, "q");
+  const layers = await Promise.all(upTo(sizeIn("layers")).map(layer => matrixOf(weightsIn(layer))));
+  const most = back ? Math.max(...layers.map(({gradient}) => gradient.flat().map(Math.abs)).flat()) : 1;
+  const map = (layer, head) => make("button", {className: "small-map",
+    ariaLabel: `layer ${layer}, head ${head}`,
+    ariaPressed: name.split(".")[1] === String(layer) && head === flow.head,
+    onclick: () => inTurn(async () => {
+      chooseHead(head);
+      await goToStep(stepOf(stepNow().way, weightsIn(layer)));
+      $("flow-matrices").querySelector("[aria-pressed=true]").focus();
+    })}, heatMap(layers[layer][what].slice(head * T, head * T + T)
+    .map(row => row.map(x => Math.abs(x) / most))));
+  const table = tabulate(make("table", {id: "maps", className: back ? "tone-gradient" : "tone-weight"}),
+    "All heads: the stronger its color, the more a row looks at a column. Click one to see it large.",
+    upTo(sizeIn("heads")).map(head => `head ${head}`),
+    layers.map((_, layer) => [`layer ${layer}`,
+      ...upTo(sizeIn("heads")).map(head => make("td", {}, map(layer, head)))]));
+  return [{element: table}, await stageMatrix(beside(name, "weights"), what)];
+}
+
+// ---------------------------------------------------------------- pointing
+
+// The number that an event is about.
+function placeAt(event) {
+  const matrix = event.target.matrix;
+  return matrix ? matrix.placeAt(event) : event.target.closest?.("td")?.place;
+}
+
+// Lights what a number is made of, wherever it is shown.
+function lightUp(place) {
+  const parts = place ? partsOf(place) : [];
+  for (const matrix of pane.matrices)
+    if (matrix.mark) matrix.mark(parts, place);
+  if (!flow.playing) light(place && traceOf(place));
+}
+
+// What is said of a number, unless something else is pointed at before it is known.
+async function pointAt(place) {
+  const told = ++pane.told;
+  lightUp(place ?? flow.pinned);
+  if (!place) return showNumber();
+  const text = await numberText(place);
+  if (told === pane.told) $("flow-origin").textContent = text;
+}
+
+const numberText = async place => place.what === "gradient"
+  ? gradientText(place, (await matrixOf(place.name)).gradient[place.i][place.j])
+  : `${called(place.name)}${indices(place.name, place.i, place.j)} = ${await originOfNumber(place)}`;
+
+function pointAtThing(thing) {
+  pane.told++;
+  if (!thing) return quietly(pointAt(null));
+  light(traceOfThing(thing));
+  $("flow-origin").textContent = aboutThing(thing);
+}
+
+async function pin(place) {
+  flow.pinned = place;
+  pane.told++;
+  lightUp(place);
+  await showNumber();
+}
+
+// Pins a number that may belong to another step.
+async function pinElsewhere(place) {
+  const way = place.what === "gradient" ? "backward" : "forward", at = stepOf(way, place.name);
+  if (at >= 0 && at !== flow.at) await goToStep(at);
+  await pin(place);
+}
+
+function letGo() {
+  const had = flow.pinned && pane.matrices.find(({spec}) =>
+    spec && isIn(spec, flow.pinned.i, flow.pinned.j)(flow.pinned));
+  const place = flow.pinned;
+  flow.pinned = null;
+  quietly(pointAt(null));
+  if (place) had?.focus(place);
+}
+
+// What the pinned number is made of, its gradient, and a field to change it.
+async function showNumber() {
+  const place = flow.pinned, told = ++pane.told;
+  $("flow-number").hidden = !place;
+  $("flow-slope-says").textContent = "";
+  lightUp(place);
+  if (!place) {
+    $("flow-origin").textContent = inPanel() ? "" : "Point at a number, a word, a dot or a line, and what " +
+      "it is made of lights up. A click pins it" + (isBack() ? ", to check its gradient." : ", to change it.");
+    return;
+  }
+  const {value, gradient} = await matrixOf(place.name), {name, i, j, what} = place;
+  const goesBack = Boolean(gradient) && isBack();
+  const text = `${called(name)}${indices(name, i, j)} = ${await originOfNumber(place)}`;
+  const sent = goesBack ? await gradientText(place, gradient[i][j]) : "";
+  if (told !== pane.told) return;
+  [$("flow-origin").textContent, $("flow-gradient").textContent] =
+    what === "gradient" ? [sent, text] : [text, sent];
+  $("flow-check").hidden = !goesBack;
+  $("flow-change-label").hidden = !isChangeable(name);
+  if (document.activeElement !== $("flow-change")) $("flow-change").value = value[i][j];
+}
+
+// A cell of the mask turns; another number is pinned, and can be typed.
+function useNumber(place) {
+  stopPlaying();
+  if (kindOf(place.name) === "mask")
+    inTurn(async () => {
+      flow.pinned = {...place};
+      await changeNumber(place, 1 - await numberOf(place.name, place.i, place.j));
+    });
+  else quietly(pin(place));
+}
+
+// An arrow moves to the next number.
+function onNumberKey(event) {
+  const [down, right] = ARROWS[event.key] || [0, 0], {matrix} = event.target;
+  const place = matrix ? matrix.placeOf(matrix.cursor) : placeAt(event);
+  if (!place) return;
+  if (down || right) {
+    if (matrix) moveCursor(matrix, down, right);
+    else moveCell(event.target, down, right);
+  } else if (event.key === "Enter" && flow.pinned && sameNumber(place, flow.pinned)
+    && isChangeable(place.name) && kindOf(place.name) !== "mask") typeInto($("flow-change"));
+  else if (["Enter", " "].includes(event.key)) useNumber(place);
+  else return;
+  event.preventDefault();
+}
+
+const sameNumber = (a, b) => keyOf(a) === keyOf(b) && a.what === b.what;
+
+function typeInto(field) {
+  field.focus();
+  field.select();
+}
+
+function moveCursor(matrix, down, right) {
+  const {rows, columns} = matrix.spec, [m, n] = matrix.cursor;
+  const within = (x, list) => Math.max(0, Math.min(x, list.length - 1));
+  matrix.cursor = [within(m + down, rows), within(n + right, columns)];
+  quietly(pointAt(matrix.placeOf(matrix.cursor)));
+}
+
+function moveCell(cell, down, right) {
+  const row = cell.parentElement;
+  const next = row.parentElement.rows[row.sectionRowIndex + down]?.cells[cell.cellIndex + right];
+  if (!next?.place) return;
+  cell.tabIndex = -1;
+  next.tabIndex = 0;
+  next.focus();
+}
+
+function beginPane() {
+  for (const list of [$("flow-matrices"), $("flow-inputs")]) listenTo(list);
+  $("flow-head").onchange = () => inTurn(async () => {
+    chooseHead(Number($("flow-head").value));
+    await showSentence();
+  });
+  $("flow-close").onclick = letGo;
+  new ResizeObserver(() => pane.matrices.forEach(matrix => matrix.draw?.())).observe($("flow-matrices"));
+}
+
+function listenTo(list) {
+  list.addEventListener("pointermove", event => {
+    const place = placeAt(event);
+    if (flow.drawn) quietly(pointAt(place ?? null));
+  });
+  list.addEventListener("pointerleave", () => { if (flow.drawn) quietly(pointAt(null)); });
+  list.addEventListener("click", event => {
+    const place = placeAt(event);
+    if (place) useNumber(place);
+  });
+  list.addEventListener("focusin", event => {
+    const {matrix} = event.target, place = matrix ? matrix.placeOf(matrix.cursor) : placeAt(event);
+    if (place && event.target.matches(":focus-visible")) quietly(pointAt(place));
+  });
+  list.addEventListener("keydown", onNumberKey);
+}
+
+function beginChanges() {
+  $("flow-change").onchange = () => {
+    const x = $("flow-change").valueAsNumber;
+    if (Number.isFinite(x) && flow.pinned) inTurn(() => changeNumber(flow.pinned, x));
+  };
+  $("flow-parameter-value").onchange = () => {
+    const x = $("flow-parameter-value").valueAsNumber;
+    if (Number.isFinite(x)) inTurn(async () =>
+      await showParameter() && changeNumber(parameterNow(), x));
+  };
+  $("flow-change").onblur = () => { if (flow.pinned) quietly(showNumber()); };
+  $("flow-parameter-value").onblur = () => inTurn(showParameter);
+  $("flow-check").onclick = () => inTurn(() => checkNumber(flow.pinned, "flow-slope-says"));
+  $("flow-tensor").onchange = () => inTurn(showLargest);
+  $("flow-row").oninput = $("flow-column").oninput = () => inTurn(showParameter);
+  $("flow-parameter-check").onclick = () => inTurn(async () =>
+    await showParameter() && checkNumber(parameterNow(), "flow-adam"));
+  $("flow-take-step").onclick = () => inTurn(async () => await showParameter() && takeStep());
+}

@@ -1,0 +1,208 @@
+// Play: dots travel the lines of the picture, part by part, there and back.
+
+const PART = 1250, WAY = 19000;    // milliseconds at speed 1: a part, and at most a way
+
+// Both ways, part by part, and Adam at last.
+function partsToPlay() {
+  const paths = flow.drawn.order, steps = [];
+  for (const path of paths) steps.push({path, at: stepOf("forward", path === "output"
+    ? "output.probabilities" : tellingStep(path))});
+  steps.push({path: "output", at: stepOf("forward", "output.loss"), isLoss: true});
+  for (const path of [...paths].reverse()) steps.push({path, back: true,
+    at: stepOf("backward", path === "output" ? "output.logits" : tellingStep(path))});
+  return [...steps, {at: flow.steps.length - 1}];
+}
+
+const partTime = parts => Math.min(PART, WAY / (parts / 2)) / Number($("speed").value);
+
+// Where each traveler begins and ends: along the lines into a part; into the lowest
+// level from its words, and at last to what is expected.
+function tracksOf({path, isLoss}, only = () => true) {
+  const {lines, words} = flow.drawn;
+  const level = dot => dot.path === path && !dot.level;
+  const below = ({x, y}) => ({x, y: y + flow.drawn.size.tall - 6}), above = ({x, y}) => ({x, y: y - 22});
+  if (isLoss) return words.filter(word => word.isExpected)
+    .map(({dot}) => ({from: dot, to: above(dot), share: 1}));
+  return [...words.filter(({dot, isExpected}) => !isExpected && level(dot))
+    .map(({dot}) => ({from: below(dot), to: dot, share: 1, i: dot.i})),
+  ...lines.filter(line => line.path === path)].filter(only);
+}
+
+// Moves dots along a part, for so long; they have arrived when it is over, or it is
+// another's turn. Nothing travels where motion is not wanted.
+function travel(part, time, only) {
+  const turn = flow.turn, tracks = isStill() ? [] : tracksOf(part, only);
+  const dots = tracks.map(({share, element}) => drawn("circle", {r: (3 + 4 * share).toFixed(1),
+    class: part.back ? "pull" : element ? element.getAttribute("class") : "size"}));
+  flow.travelers.replaceChildren(...dots);
+  return new Promise(done => {
+    let began = 0;
+    const move = now => {
+      began ||= now;
+      const t = Math.min(1, (now - began) / (0.85 * time)), far = t * t * (3 - 2 * t);
+      dots.forEach((dot, n) => {
+        const {from, to} = tracks[n], along = part.back ? 1 - far : far;
+        dot.setAttribute("cx", from.x + along * (to.x - from.x));
+        dot.setAttribute("cy", from.y + along * (to.y - from.y));
+      });
+      if (now - began < time && turn === flow.turn) return requestAnimationFrame(move);
+      flow.travelers.replaceChildren();
+      return done();
+    };
+    requestAnimationFrame(move);
+  });
+}
+
+// While it plays, what is not reached yet is faint.
+function showReached() {
+  const {order, lines, dots} = flow.drawn, now = flow.playing && order.indexOf(flow.playing.path);
+  for (const {path, to, element} of [...lines, ...dots]) {
+    const at = order.indexOf((to ?? {path}).path);
+    element.classList.toggle("future", Boolean(flow.playing?.path)
+      && (flow.playing.back ? at < now : at > now));
+  }
+}
+
+// From where the reader is, or from the beginning.
+async function play() {
+  const all = partsToPlay(), now = stepNow(), back = now.way === "backward";
+  let n = all.findIndex(({path, back: goes}) => path === pathOf(now.name) && Boolean(goes) === back);
+  if (n < 0 || flow.at === flow.steps.length - 1) n = 0;
+  const turn = ++flow.turn;
+  $("speeds").hidden = false;
+  $("take-tour").hidden = true;
+  for (; n < all.length && turn === flow.turn; n++) {
+    flow.playing = all[n];
+    showPlay();
+    const moves = all[n].path ? travel(all[n], partTime(all.length)) : null;
+    inTurn(async () => { if (turn === flow.turn) await goToStep(all[n].at); });
+    await moves;
+  }
+  if (turn === flow.turn) stopPlaying();
+}
+
+function stopPlaying() {
+  if (!flow.playing) return;
+  flow.turn++;
+  flow.playing = null;
+  showPlay();
+  if (flow.drawn) showReached();
+}
+
+function showPlay() {
+  $("play").textContent = flow.playing ? "Pause" : "Play";
+  document.body.classList.toggle("playing", Boolean(flow.playing));
+}
+
+function beginPlay() {
+  flow.turn = 0;
+  $("play").onclick = () => {
+    if (flow.playing) stopPlaying();
+    else if (flow.drawn) quietly(play());
+  };
+  addEventListener("tab", stopPlaying);
+}
+
+// ---------------------------------------------------------------- the tour
+
+const TIMES = 10;    // steps of Adam
+
+const TOUR = [
+  {says: () => `Words become vectors: each word is a row of ${sizeIn("d-model")} numbers, and its ` +
+      "position is added.",
+    stage: "source.positions", moves: {path: "source"}},
+  {says: () => "One query meets all keys: “car” asks every word, and takes most from those whose keys " +
+      "fit.",
+    stage: "encoder.0.self_attention.weights", moves: {path: "encoder.0.self_attention"}, only: ({i}) => i === 2},
+  {says: () => "The mask: while it writes, a word sees itself and those before it, and none that is still to come.",
+    stage: "decoder.0.self_attention.weights", moves: {path: "decoder.0.self_attention"}, only: ({i}) => i === 2},
+  {says: () => "Two stacks meet: the rows of the translation ask, and the words of the source answer.",
+    stage: "decoder.1.cross_attention.weights", moves: {path: "decoder.1.cross_attention"}},
+  {says: () => "The loss: “verte” was expected, and the model says “rouge”; so its surprise is large, " +
+      "just there.",
+    stage: "output.loss", moves: {path: "output", isLoss: true}},
+  {says: () => "Back through both stacks: each number learns in which direction the loss would fall.",
+    stage: "output.logits", way: "backward", all: true},
+  {says: () => "One parameter moves: of all of them, the one with the largest gradient takes a step " +
+      "of Adam.",
+    stage: "adam.step", way: "adam", then: takeLargestStep},
+  {says: () => `The sentence again, after all parameters have taken ${TIMES} such steps: better.`,
+    stage: "output.probabilities", then: learnSentence, all: true},
+];
+
+let tourAt = -1;
+
+async function takeLargestStep() {
+  await showParameterAt(await flow.engine.call("flow_largest"));
+  await takeStep();
+}
+
+// All parameters learn from this sentence; the loss falls as one looks.
+async function learnSentence() {
+  for (let step = 1; step <= TIMES && tourAt === TOUR.length - 1; step++) {
+    await flow.engine.call("flow_learn", step);
+    flow.learned = true;
+    await computeSentence();
+  }
+}
+
+async function showTour(at) {
+  tourAt = at;
+  flow.playing = null;
+  const turn = ++flow.turn, {says, stage, way = "forward", moves, only, then, all} = TOUR[at];
+  $("tour").hidden = false;
+  $("tour-says").textContent = says();
+  $("tour-count").textContent = `${at + 1} of ${TOUR.length}`;
+  switchOff($("tour-back"), at === 0);
+  $("tour-next").textContent = at === TOUR.length - 1 ? "Now watch one learn" : "Next";
+  await inTurn(() => goToStep(stepOf(way, stage)));
+  if (then) await inTurn(then);
+  while (turn === flow.turn && moves) {
+    await travel(moves, 2 * PART, only);
+    if (isStill()) return;
+  }
+  if (all) await playThrough(turn, way === "backward");
+}
+
+// One way, quickly.
+async function playThrough(turn, back) {
+  for (const part of partsToPlay().filter(part => part.path && Boolean(part.back) === back)) {
+    if (turn !== flow.turn) return;
+    flow.playing = part;
+    showReached();
+    await travel(part, PART / 2);
+  }
+  if (turn === flow.turn) stopPlaying();
+}
+
+async function endTour() {
+  flow.turn++;
+  tourAt = -1;
+  flow.playing = null;
+  $("tour").hidden = true;
+  $("take-tour").focus();
+  if (flow.learned) await inTurn(undoChanges);
+}
+
+// The tour is of the first sentence, and of the model of the page.
+async function takeTour() {
+  stopPlaying();
+  [$("flow-source").value, $("flow-target").value] = FIRST_SENTENCE;
+  for (const key of ["sentence", "target"]) remember(key, "");
+  await programThere;
+  if (flow.key !== "page" || flow.edits.size) await choose("page");
+  else await inTurn(readSentence);
+  await showTour(0);
+  $("tour-next").focus();
+}
+
+function beginTour() {
+  $("take-tour").onclick = () => quietly(takeTour());
+  $("tour-back").onclick = () => { if (tourAt > 0) quietly(showTour(tourAt - 1)); };
+  $("tour-end").onclick = () => quietly(endTour());
+  $("tour-next").onclick = async () => {
+    if (tourAt < TOUR.length - 1) return quietly(showTour(tourAt + 1));
+    await endTour();
+    return trainAsBook();
+  };
+}
