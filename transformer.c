@@ -3413,7 +3413,7 @@ bool train(Trainer *t, const Pairs *data, Reporter *reporter, void *context) {
 //
 //@ figure cache instead
 //
-//@ panel tab=look&at=2&hide=source,attention,model
+//@ panel stage=output.probabilities&view=decoding&at=2
 
 //@ plumbing room for keys and values
 // Room for P positions is taken at the start. Row b·P + t of the cache belongs

@@ -22,8 +22,6 @@ async function showStep() {
     .map(line => make("code", {}, line)));
   showLink(back ? about.backOf : about.of);
   $("flow-users").textContent = back ? usersOf(name) + aboutTiny() : "";
-  $("flow-why").hidden = name !== "decoder.1.cross_attention.weights" || flow.key !== "page"
-    || $("flow-source").value !== FIRST_SENTENCE[0];
   $("flow-parameter").hidden = true;
   for (const id of ["flow-matrices", "flow-inputs", "whence"]) $(id).hidden = false;
   showTrail(way, name);

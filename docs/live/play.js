@@ -113,7 +113,7 @@ const TOUR = [
     stage: "source.positions", moves: {path: "source"}},
   {says: () => "One query meets all keys: “car” asks every word, and takes most from those whose keys " +
       "fit.",
-    stage: "encoder.0.self_attention.weights", moves: {path: "encoder.0.self_attention"}, only: ({i}) => i === 2},
+    stage: "encoder.1.self_attention.weights", moves: {path: "encoder.1.self_attention"}, only: ({i}) => i === 2},
   {says: () => "The mask: while it writes, a word sees itself and those before it, and none that is still to come.",
     stage: "decoder.0.self_attention.weights", moves: {path: "decoder.0.self_attention"}, only: ({i}) => i === 2},
   {says: () => "Two stacks meet: the rows of the translation ask, and the words of the source answer.",
@@ -156,6 +156,8 @@ async function showTour(at) {
   switchOff($("tour-back"), at === 0);
   $("tour-next").textContent = at === TOUR.length - 1 ? "Now watch one learn" : "Next";
   await inTurn(() => goToStep(stepOf(way, stage)));
+  if (only) light(withEnds({lines: flow.drawn.lines.filter(line => line.path === moves.path && only(line)),
+    dots: [], words: []}));
   if (then) await inTurn(then);
   while (turn === flow.turn && moves) {
     await travel(moves, 2 * PART, only);
