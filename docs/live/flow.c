@@ -553,14 +553,13 @@ double loss_with(const char *name, int i, int j, double x) {
 // astray by rounding, and by the bend of the curve:
 // {"less":…,"more":…,"h":…,"rounding":…,"bend":…,"slope":…}
 EXPORT void flow_slope(const char *name, int i, int j, double x) {
-    const bool single = sizeof(real) == sizeof(float);
-    double h = single ? 1e-2 : 1e-5, less = loss_with(name, i, j, x - h);
+    const double h = 1e-5;
+    double less = loss_with(name, i, j, x - h);
     double more = loss_with(name, i, j, x + h);
     if (isfinite(less) && isfinite(more))
         printf("{\"less\":%.15g,\"more\":%.15g,\"h\":%g,\"rounding\":%g,"
                "\"bend\":%g,\"slope\":%.9g}", less, more, h,
-               (single ? 1e-6 : 1e-15) * more / h, single ? 0.05 : 1e-4,
-               (more - less) / (2 * h));
+               1e-15 * more / h, 1e-4, (more - less) / (2 * h));
     else
         printf("{\"slope\":null}");
     flow_forward(true);

@@ -22,7 +22,12 @@ const FIRST_SENTENCE = ["the red car is fast", "la voiture verte est rapide"];
 const USUAL_HEAD = 2;    // in layer 1 its cross-attention is easy to read
 
 // Does something when all before it is done.
-const inTurn = work => quietly(flow.queue = flow.queue.then(work, work));
+function inTurn(work) {
+  const mine = flow.queue = flow.queue.then(work, work);
+  $("flow-body").ariaBusy = true;
+  mine.catch(() => {}).finally(() => { if (mine === flow.queue) $("flow-body").ariaBusy = false; });
+  return quietly(mine);
+}
 
 // ---------------------------------------------------------------- the stages
 
@@ -74,6 +79,7 @@ async function beginSentence({engine, info}, key) {
     flow.typed = false;
   }
   Object.assign(flow, {engine, info, key, stale: false});
+  showModel(info);
   await readSentence();
 }
 
@@ -144,7 +150,6 @@ async function takeComputed() {
   listSteps();
   flow.at = step ? Math.max(0, stepOf(step.way, step.name)) : stepInAddress();
   flow.head = Math.min(countIn(state.get("flow-head") ?? USUAL_HEAD), sizeIn("heads") - 1);
-  showModel(flow.info);
 }
 
 async function computeSentence() {

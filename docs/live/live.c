@@ -123,8 +123,9 @@ const char *wrong_sentence(const char *text, const Vocab *v, Sentence *s) {
     return wrong ? wrong : s->length == 1 ? "is empty" : NULL;
 }
 
-#ifndef TRANSFORMER_DOUBLE
-#include "train.c"
-#endif
+#ifdef TRANSFORMER_DOUBLE
 #include "decoding.c"
 #include "flow.c"
+#else
+#include "train.c"
+#endif

@@ -79,11 +79,23 @@ const isStill = () => matchMedia("(prefers-reduced-motion)").matches;
 // What is large comes last in the page.
 const isLoaded = new Promise(done => addEventListener("load", done));
 
+// What one panel of a page of the book has unpacked, the next is handed by that page.
+const handed = new Promise(done => {
+  addEventListener("message", ({source, data}) => { if (source === parent) done(data.unpacked ?? {}); });
+  if (parent === window) done({});
+  else parent.postMessage("unpacked?", "*");
+  setTimeout(done, 500, {});
+});
+
 // A file of the page; of numbers of four bytes, the bytes of one place stand together.
 async function unpacked(name) {
+  const before = (await handed)[name];
+  if (before) return before;
   await isLoaded;
-  const bytes = await unzipped($(name).textContent);
-  return $(name).dataset.planes ? interleaved(bytes) : bytes;
+  let bytes = await unzipped($(name).textContent);
+  if ($(name).dataset.planes) bytes = interleaved(bytes);
+  if (parent !== window) parent.postMessage({unpacked: {[name]: bytes}}, "*");
+  return bytes;
 }
 
 function interleaved(bytes) {
@@ -94,14 +106,11 @@ function interleaved(bytes) {
 }
 
 // The compiled module in single precision, of which every training makes an instance;
-// and that in double, unless the page has another program in it.
+// and that in double, for a sentence.
 let program, compiledDouble;
 const compiled = async name => WebAssembly.compile(await unpacked(name));
 const singleProgram = async () => program ??= await compiled("live.wasm");
-const doubleProgram = async () => {
-  await isLoaded;
-  return compiledDouble ??= $("double.wasm") ? await compiled("double.wasm") : singleProgram();
-};
+const doubleProgram = async () => compiledDouble ??= await compiled("double.wasm");
 
 // ---------------------------------------------------------------- the page
 

@@ -4,6 +4,7 @@ live.html, of what the book says of it, and of write.html."""
 import json
 import subprocess
 import tarfile
+import time
 from pathlib import Path
 
 from browser import Page
@@ -63,37 +64,73 @@ def axe_source(folder):
 
 # ---------------------------------------------------------------- the live page
 
-READY = """document.querySelector('#model-facts')?.textContent
-    && document.querySelector('#break-mask') !== null"""
-# The step that is asked for stands in the page, all of it.
-SHOWN = """flow.computed && !flow.timer && $('flow-picture').childNodes.length
-    && $('flow-title').textContent"""
-GPT_THERE = f"flow.model === GPT && flow.stages.has('text.positions') && {SHOWN}"
+# All that has been asked for is shown.
+READY = """document.querySelector('#break-mask') !== null
+    && document.querySelector('#model-facts').textContent !== ''
+    && document.querySelector('#flow-body').ariaBusy === 'false'"""
+TRAINS = "document.querySelector('#break-mask') !== null"
 
 
 class Live(Reader):
     """The page, opened from its file with a state in the address, once it shows what is
     asked for."""
 
-    def __init__(self, browser, state="#tab=train", shown="true", before=""):
+    def __init__(self, browser, state="", size=(1366, 900), ready=READY, before="", page=PAGE):
         super().__init__(browser, "about:blank")
+        self.resize(*size)
         self.send("Emulation.setFocusEmulationEnabled", enabled=True)
         self.send("Page.addScriptToEvaluateOnNewDocument", source=before)
-        self.go(PAGE.as_uri() + state)
-        self.is_open = not before and self.until(f"{READY} && ({shown})")
+        self.go(page.as_uri() + state)
+        self.is_open = self.until(ready) if ready else False
 
-    def value(self, selector):
-        return self.of(selector, "value")
+    def settle(self):
+        """Waits until what was done last is seen; typing has a pause of its own."""
+        time.sleep(0.05)
+        self.until("document.querySelector('#flow-body').ariaBusy === 'false'")
+
+    def type(self, selector, text):
+        self.choose(selector, text)
+        time.sleep(0.35)
+        self.settle()
 
     def number(self, selector):
         return float(self.text(selector).replace(",", "").replace(" %", ""))
 
+    def loss(self):
+        return float(self.text("#flow-loss b").removeprefix(" Loss ").replace("−", "-"))
+
     def is_off(self, button):
         return self.of(button, "ariaDisabled") == "true"
 
+    def place(self, selector, n=0):
+        """The middle of an element, once it can be seen."""
+        return self.run(f"""(element => {{
+            element.scrollIntoView({{block: 'nearest'}});
+            const {{x, y, width, height}} = element.getBoundingClientRect();
+            return {{x: x + width / 2, y: y + height / 2}}; }})
+            (document.querySelectorAll({json.dumps(selector)})[{n}])""")
+
+    def point(self, selector, n=0):
+        self.send("Input.dispatchMouseEvent", type="mouseMoved", **self.place(selector, n))
+        time.sleep(0.2)
+
+    def press_at(self, selector, n=0):
+        """A click of the mouse on the middle of an element."""
+        place = self.place(selector, n)
+        for kind in ("mousePressed", "mouseReleased"):
+            self.send("Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, **place)
+        time.sleep(0.2)
+        self.settle()
+
+    def pinned(self, name, i, j, what="value"):
+        """Goes to a number, and pins it: what is said of it."""
+        self.run(f"inTurn(() => pinElsewhere({{name: '{name}', i: {i}, j: {j}, what: '{what}'}}))")
+        return self.text("#flow-origin")
+
     def trained(self, steps):
         """Waits until so many steps are done, and the buttons are back."""
-        return self.until(f"current?.steps >= {steps} && !current.running")
+        return self.until(f"""Number(document.querySelector('#steps-done').textContent
+            .replace(',', '')) >= {steps} && document.querySelector('.results').ariaBusy === 'false'""")
 
     def step(self, number):
         """One step, which is that number of the training."""
@@ -103,23 +140,12 @@ class Live(Reader):
     def again(self):
         """A new training, of which no step is done."""
         self.click("#again")
-        return self.until("!beginning && current.steps === 0")
+        return self.until("document.querySelector('#steps-done').textContent === '0'"
+                          " && document.querySelector('.results').ariaBusy === 'false'")
 
     def options(self, **values):
         for name, value in values.items():
             self.choose("#option-" + name.replace("_", "-"), str(value))
-
-    def losses(self, count):
-        return self.run(f"current.rows.slice(0, {count}).map(row => row[1])")
-
-    def fill_memory(self, engine):
-        """All that an instance of the program can have."""
-        self.run("(async () => { for (let n = 2 ** 30; n > 1000; n /= 2)"
-                 f" for (let i = 0; i < 4; i++) await {engine}.call('malloc', n); }})()")
-
-
-def sentence(browser, state=""):
-    return Live(browser, state, SHOWN)
 
 
 def near(a, b, size=1):

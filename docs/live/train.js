@@ -117,11 +117,11 @@ function fillOptions() {
   showOptions();
 }
 
-// The options as one writes them in a terminal; some may be others.
-function optionsNow(others = {}) {
+// The options as one writes them in a terminal.
+function optionsNow() {
   const words = [];
   for (const {name, type, initial} of options) {
-    const value = others[name] ?? valueOf(name);
+    const value = valueOf(name);
     if (type === "flag" ? value === "yes" : value && value !== initial)
       words.push("--" + name, ...(type === "flag" ? [] : [value]));
   }
@@ -137,7 +137,7 @@ function files(folder = "") {
   return task === "own" ? ["pairs.tsv"] : [`${data}.train.tsv`, "--valid", `${data}.valid.tsv`];
 }
 
-const argumentsNow = others => ["train", ...files(), ...optionsNow(others)].join("\n");
+const argumentsNow = () => ["train", ...files(), ...optionsNow()].join("\n");
 
 // The command that does the same in a terminal, and what one must know of it.
 function showCommand() {
@@ -168,7 +168,6 @@ function showOptions() {
   $("settings-now").textContent =
     FIRST.filter(name => valueOf(name)).map(name => `${name} ${valueOf(name)}`).join(", ");
   showCommand();
-  fillBeside();
   quietly(showPair());
   $("changed").hidden = !current || current.steps === 0
     || current.isChosen();
@@ -179,12 +178,10 @@ function showOptions() {
 // ---------------------------------------------------------------- a training
 
 class Training {
-  constructor(difference = NO_DIFFERENCE) {
-    this.arguments = argumentsNow(difference.options);
-    this.broken = brokenNow() ^ difference.bit;
+  constructor() {
+    this.arguments = argumentsNow();
+    this.broken = brokenNow();
     this.breaks = chosenBreaks();
-    this.difference = difference;
-    this.second = null;   // the Training beside it
     this.task = $("task").value;
     this.pairs = pairs;
     this.engine = new Engine(program);
@@ -197,7 +194,6 @@ class Training {
   // Is it what the fields say now?
   isChosen() {
     return this.arguments === argumentsNow() && this.broken === brokenNow()
-      && (this.second?.difference.name ?? "") === differenceNow().name
       && (this.task !== "own" || this.pairs.length === pairs.length
         && this.pairs.every((byte, i) => byte === pairs[i]));
   }
@@ -244,15 +240,6 @@ class Training {
     if (this.steps === next) await this.lookBack();
   }
 
-  // This training, and the one beside it as long as there is one.
-  get both() {
-    return [this, this.second].filter(one => one && !one.ended);
-  }
-
-  end() {
-    for (const one of this.both) one.engine.end();
-  }
-
   // Seconds a step and tokens a second, of the last second or so.
   noteSpeed(rows, seconds) {
     const tokens = rows.reduce((sum, row) => sum + row[3], 0);
@@ -279,15 +266,14 @@ function refusal({message}) {
 async function newTraining() {
   if (beginning) return false;
   const training = new Training();
-  if ($("beside").value) training.second = new Training(differenceNow());
   beginning = true;
   if (current) current.stopping = true;
   showButtons();
   report("");
   try {
-    await Promise.all(training.both.map(one => one.begin()));
+    await training.begin();
   } catch (error) {
-    training.end();
+    training.engine.end();
     refused = true;
     report(refusal(error));
     return false;
@@ -308,7 +294,7 @@ async function newTraining() {
 function replaceBy(training) {
   const old = current;
   if (old) {
-    old.end();
+    old.engine.end();
     for (const point of old.points) point.model = null;
     if (old.steps > 1 && !old.breaks.length) healthy = old;
   }
@@ -334,16 +320,14 @@ async function run(steps) {
   try {
     const until = Math.min(training.steps + steps, training.facts.steps);
     while (!training.stopping && training.steps < until) {
-      await goTogether(training, until);
+      await training.go(until);
       if (training !== current) return;
       showAll(training.last.step === training.steps);
     }
-    await together(training, async one => {
-      if (one.last.step < one.steps) await one.lookBack();
-    });
+    if (training.last.step < training.steps) await training.lookBack();
   } catch (error) {
     if (training !== current) return;
-    training.end();
+    training.engine.end();
     training.ended = true;
     report(`The training has ended at step ${training.steps}: ${error.message}`);
   }
@@ -374,6 +358,7 @@ function showButtons() {
   switchOff($("step"), running || done);
   switchOff($("pause"), !running || beginning);
   switchOff($("again"), beginning);
+  document.querySelector(".results").ariaBusy = running;
   $("train-done").hidden = !done;
   $("train-begins").hidden = done;
 }
@@ -408,10 +393,9 @@ function showPoint() {
     ? "What it says to pairs that it has not seen"
     : "What it says to pairs that it has seen: five are needed to hold one out";
   $("exact-title").textContent = (unseen ? "Unseen" : "Seen") + " pairs right";
-  $("samples").replaceChildren(...point.samples.map((s, n) => make("tr", {},
+  $("samples").replaceChildren(...point.samples.map(s => make("tr", {},
     make("td", {}, s.source), make("td", {}, s.said || NOTHING),
-    make("td", {}, s.right ? "✓" : "should be: " + s.expected), ...secondSays(point, n))));
-  showSecond(point);
+    make("td", {}, s.right ? "✓" : "should be: " + s.expected))));
   drawCurve();
   if (point.model) offerTrained(point);
   switchOff($("follow"), !point.model);
@@ -477,14 +461,9 @@ function beginFields() {
     remember("pairs", "");
     showOptions();
   };
-  $("beside").onchange = () => {
-    remember("beside", $("beside").value);
-    showOptions();
-  };
   $("pairs-file").onchange = () => openPairs($("pairs-file").files[0]);
   $("break").open = state.has("break");
   fillOptions();
-  chooseBeside(state.get("beside"));
 }
 
 // The training of which the book has the losses and the checksum.
