@@ -143,8 +143,8 @@ def test_tour(browser):
                  "document.querySelector('#flow-loss').textContent")
     claim(len(set(said)) == 8 and said[0][2] > 1 > live.loss(), "its eight steps all differ", said)
     live.click("#tour-next")
-    live.until("!document.querySelector('#train').hidden")
-    claim(live.trained(1) or live.trained(300), "it ends where a model learns")
+    live.becomes("document.querySelector('#train').offsetHeight && "
+                 "document.querySelector('#steps-done').textContent !== '0'", "it ends where a model learns")
 
 
 # ---------------------------------------------------------------- a sentence
@@ -199,7 +199,7 @@ def says(text, own):
 def test_numbers(browser):
     """Numbers picked at random, against the native program in double."""
     numbers = build.BUILD / "numbers"
-    said = subprocess.run([numbers, build.MODEL, RED, GREEN, "check", "150"], check=True,
+    said = subprocess.run([numbers, build.MODEL, RED, GREEN, "check", "60"], check=True,
                           stdout=subprocess.PIPE, encoding="utf-8").stdout.splitlines()
     claim("numbers are the program's" in said[3],
           "natively, all stages and gradients are those of transformer.c", said[3])
@@ -218,19 +218,22 @@ def test_numbers(browser):
                 continue    # rounding of the finite difference
             text = live.pinned(name, i, j, what)
             is_it, is_sum = says(text, own) if what == "value" else (
-                near(float(worked_out(text)[1]), own, 1e-5), False)
+                abs(float(worked_out(text)[1]) - own) < 1e-3 * abs(own) + 1e-9, False)
             sums += is_sum
             if not is_it:
                 wrong.append((name, i, j, what, own, text))
-    claim(sums > 60 and not wrong, "150 numbers and their gradients are what is said of them, "
+    claim(sums > 25 and not wrong, "60 numbers and their gradients are what is said of them, "
           f"and {sums} sums give them", wrong[:5])
 
 
 def test_gradients(browser):
     """Checked by a click, of stages and of parameters."""
     live = Live(browser, "#way=backward&stage=decoder.0.cross_attention.q")
-    for selector, n in (("#flow-matrices canvas", 0), ("#flow-inputs canvas", 1)):
-        live.press_at(selector, n)
+    rows = [name.split("\u00a0")[0] for name in live.texts("#flow-matrices .names span")]
+    for caption in ("#flow-matrices .caption", ".learned ~ .strips .caption"):
+        word, j = re.search(r"at \[(.+)\]\[(\d+)\]$", live.text(caption)).groups()
+        name = live.of(caption, "parentElement.dataset.name")
+        live.pinned(name, rows.index(word) if word in rows else word, j, "gradient")
         live.click("#flow-check")
         live.mentions("#flow-slope-says", "agree.", "a gradient and a finite difference agree")
         live.press("Escape")
@@ -292,7 +295,7 @@ def test_views(browser):
     names = live.texts(".matrices :is(caption, .caption) b")
     claim(names == ["q", "k", "v", "scores", "scaled", "mask", "weights", "out"],
           "all matrices of a head stand side by side", names)
-    live.point(".matrices [data-name$=scores] td", 8)
+    live.point(".matrices [data-name$=scores] tbody td", 8)
     marked = live.text("#flow-origin")
     claim(marked.startswith("scores[red][car] = q[red] · k[car], head 3 = "), "a number says "
           "what it is made of", marked)

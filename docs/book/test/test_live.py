@@ -22,7 +22,7 @@ import build
 import c_code
 from browser import Browser
 from harness import claim, end
-from reader import GPT_THERE, PAGE, Live, claim_quiet, near, sentence
+from reader import PAGE, TRAINS, Live, claim_quiet, near
 
 PROGRAM = ROOT / "transformer.c"
 
@@ -53,26 +53,20 @@ def test_functions():
 
 def test_links(browser):
     """The links of the book to a state of the page."""
-    live = sentence(browser)
+    live = Live(browser)
     text = "".join(path.read_text(encoding="utf-8")
                    for path in (DOCS / "book" / "text").glob("*.md"))
     panels = re.findall(r"^//@ panel (.*)", PROGRAM.read_text(encoding="utf-8"), re.MULTILINE)
     links = [parse_qsl(link.replace("changes=", "stage=")) for link in
              re.findall(r"\(live\.html#(.*?)\)", text) + panels]
-    stages = set(live.run("[...flow.stages.keys()]"))
-    live.choose("#model", "gpt")
-    live.until(GPT_THERE)
-    values = {"tab": {"train", "look", "head"}, "task": set(live.run("Object.keys(TASKS)")),
-              "break": set(live.run("Object.keys(BREAKS)")),
-              "beside": set(live.run("[...differences().keys()]")),
+    values = {"tab": {"train"}, "task": set(live.run("Object.keys(TASKS)")),
+              "break": set(live.run("Object.keys(BREAKS)")), "view": set(live.run("Object.keys(VIEWS)")),
               "hide": set(live.run("[...document.querySelectorAll('[data-part]')]"
                                    ".map(part => part.dataset.part)")),
-              "kind": set(live.run("Object.keys(KINDS)")),
-              "way": {"forward", "backward", "adam"}, "panel": {"sentence"},
-              "stage": stages | set(live.run("[...flow.stages.keys()]")), "model": {"gpt"}}
+              "way": {"forward", "backward", "adam"}, "panel": {"sentence", "map"},
+              "stage": set(live.run("[...flow.stages.keys()]"))}
     free = set(live.run("options.map(option => option.name)")) \
-        | {"step", "source", "layer", "head", "at", "word", "sentence", "target",
-           "flow-head", "temperature", "gpt-seed"}
+        | {"step", "at", "sentence", "target", "flow-head"}
     wrong = [(key, value) for link in links for key, value in link
              if key not in free and not {part for part in value.split(",")
                                          if not part.isdigit()} <= values.get(key, set())]
@@ -82,7 +76,7 @@ def test_links(browser):
 
 def test_numbers(browser):
     """What the book's figures and sentences quote is what the page computes."""
-    live = sentence(browser)
+    live = Live(browser, "#target=")
     numbers = live.run("""(async () => {
         const found = {};
         for (const name of flow.stages.keys()) found[name] = await numbersOf(name);
@@ -107,7 +101,8 @@ def test_breaks(browser):
     exact, held_out, losses = {}, {}, {}
     names = ["", "mask", "positions", "scale", "warmup", "rate", "dropout"]
     for pair in (names[i:i + 2] for i in range(0, len(names), 2)):
-        for name, live in [(name, Live(browser, f"#break={name}&step=600")) for name in pair]:
+        for name, live in [(name, Live(browser, f"#break={name}&step=600", ready=TRAINS))
+                           for name in pair]:
             live.trained(600)
             exact[name] = live.number("#exact")
             held_out[name] = live.number("#held-out")

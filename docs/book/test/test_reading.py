@@ -247,7 +247,7 @@ TOLD = {"02-attention": ("in its last layer", "Decoder, layer 1, cross-attention
         "03-multi-head": ("look at \"the\" alone", "<start> → la 1.00"),
         "05-feed-forward": ("", "Encoder, layer 0, feed-forward"),
         "06-residual": ("adds the input of a sub-layer", "The residual connection"),
-        "11-training": ("", "Expected: la voiture verte est rapide")}
+        "11-training": ("", "The model says: la voiture rouge est rapide")}
 
 
 def inside(browser, page, frame):
@@ -264,7 +264,7 @@ def test_panels(browser):
             page.until("document.readyState === 'complete' && document.querySelector('.panel p')")
             room = page.run("document.querySelector('.panel').offsetHeight")
             panel = inside(browser, page, ".panel iframe")
-            there = panel.until("document.querySelector('#flow-matrices td')")
+            there = panel.until("document.querySelector('#flow-matrices :is(td, canvas)')")
             said = panel.run("document.body.innerText")
             rows = panel.run("document.querySelector('#flow-matrices').clientHeight")
             claim(there and wanted in " ".join(said.split()) and text in " ".join(page.text("main").split()),
