@@ -6118,7 +6118,9 @@ void save_checkpoint(const Checkpoint *c, const char *path) {
     end_file(file, path);
 }
 
-//@ run build/examples checkpoint
+//@ run head -c 8 data/models/eng-fra.safetensors | od -A n -t u8
+//@ run head -c 400 data/models/eng-fra.safetensors | tail -c 392 | fold -w 72
+//@ run grep -ao '"output.bias":{[^}]*}' data/models/eng-fra.safetensors
 
 // ### Reading
 //

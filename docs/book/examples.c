@@ -1381,75 +1381,6 @@ void example_look(void) {
     checkpoint_free(&c);
 }
 
-// ## Chapter 15: saving and loading
-
-// A fresh model of one layer with D = 8 and four words, and Adam's moments.
-Checkpoint tiny_checkpoint(void) {
-    char *source[] = {"the cat"}, *target[] = {"le chat"};
-    char *command[] = {"transformer", "train", "pairs.tsv", "--layers=1",
-                       "--d-model=8", "--heads=2", "--lr=0.01"};
-    return begin(7, command, &(Text){NULL, source, target, 1});
-}
-
-// Prints the metadata on lines broken at commas. Returns what comes after it.
-const char *show_metadata(const char *header) {
-    int used = 0;
-    const char *end = strstr(header, "\"source_embedding");
-    while (header < end) {
-        const char *next = strstr(header + 1, ",\"");
-        int length = (int)(next + 1 - header);
-        if (used + length > 74) {
-            putchar('\n');
-            used = 0;
-        }
-        used += printf("%.*s", length, header);
-        header = next + 1;
-    }
-    putchar('\n');
-    return end;
-}
-
-// Prints the entry of the tensor at `header`, its name and the rest on a line
-// each. Returns what comes after it.
-const char *show_entry(const char *header) {
-    const char *name_end = strchr(header, ':') + 1;
-    const char *end = strchr(header, '}') + 1;
-    end += *end == ',';
-    printf("%.*s\n   %.*s\n", (int)(name_end - header), header,
-           (int)(end - name_end), name_end);
-    return end;
-}
-
-// A tiny model is saved, and the file taken apart: the length of the header,
-// the header, and how many bytes of numbers come after it. Then it is loaded.
-void example_checkpoint(void) {
-    const char *path = "example.safetensors";
-    Checkpoint c = tiny_checkpoint(), again;
-    save_checkpoint(&c, path);
-    size_t size, count = c.trainer.model->list.count;
-    char *contents = read_file(path, &size), *header = contents + 8;
-    size_t length = (size_t)read_integer(contents, 8);
-    printf("the first 8 bytes say: a header of %zu bytes\n\n", length);
-    const char *next = show_metadata(header);
-    show_entry(show_entry(next));
-    puts("…");
-    show_entry(strstr(header, "\"adam.v.output.bias"));
-    printf("\n%zu bytes: 8 + %zu + 3 roles · %zu numbers · 4\n", size, length,
-           count);
-    if (size != 8 + length + 3 * 4 * count)
-        say(false, "that is the size of the file");
-    again = load_checkpoint(path, true);
-    bool same = again.trainer.model->list.count == count;
-    for (size_t k = 0; same && k < count; k++)
-        same = again.trainer.model->list.values[k]
-            == (float)c.trainer.model->list.values[k];
-    say(same, "Loaded again, all parameters are the same, as floats.");
-    remove(path);
-    free(contents);
-    checkpoint_free(&c);
-    checkpoint_free(&again);
-}
-
 // ## The table of all examples
 
 typedef struct {
@@ -1495,7 +1426,6 @@ const Example examples[] = {
     ROW(12, cache, "the same logits with less work"),
     ROW(12, beam, "two hypotheses in a beam"),
     ROW(13, look, "cross-attention as numbers and as a picture"),
-    ROW(14, checkpoint, "a saved model, taken apart"),
 };
 
 enum { EXAMPLES = sizeof examples / sizeof *examples };
