@@ -472,7 +472,7 @@ function addPanels() {
         else if (frame && data.unpacked)
             Object.assign(unpacked, data.unpacked);
         else if (frame && data.height) {
-            frame.style.height = `${data.height}px`;
+            frame.style.height = `${data.height + 2}px`; // with its border
             frame.classList.add("there");
         }
     });
