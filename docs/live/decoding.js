@@ -80,20 +80,18 @@ function cacheCells(i, open) {
   });
 }
 
-// ---------------------------------------------------------------- the first page
+// --------------------------------------------------------------- the start page
 
-// Where the model looks, the mean of the last layer's heads, for a sentence of the reader.
-async function showMap() {
+// Where the model looks, the mean of the last layer's heads, for a sentence that the start
+// page of the book sends, which draws it.
+async function sendMap() {
   const path = `decoder.${sizeIn("layers") - 1}.cross_attention`, {source, input, expected} = flow.facts;
   const weights = await looks(path, input.length);
-  const cell = weight => {
-    const td = make("td", {title: String(weight)}, weight < 0.005 ? "" : weight.toFixed(2));
-    tint(td, weight, 1);
-    return td;
-  };
-  $("translation").textContent = expected.filter(word => word !== "<end>").join(" ");
-  tabulate($("map"), "Where the model looks before it writes each word: the last layer, " +
-    "the mean of its heads", source,
-  weights.map((row, i) => [`${input[i]} → ${expected[i]}`, ...row.map(cell)]));
-  parent.postMessage("there", "*");
+  parent.postMessage({sentence: $("flow-source").value, looked: source, wrote: expected, weights}, "*");
 }
+
+addEventListener("message", ({source, data}) => {
+  if (source !== parent || !data.sentence) return;
+  $("flow-source").value = data.sentence;
+  $("flow-source").dispatchEvent(new Event("input"));
+});

@@ -36,7 +36,7 @@ async function showStep() {
   for (const matrix of pane.matrices) matrix.draw?.();
   if (had) (pane.matrices.find(({spec}) => spec && place && isIn(spec, place.i, place.j)(place))
     ?? pane.matrices[0]).focus?.(place ?? {i: 0, j: 0});
-  if (state.get("panel") === "map") showMap();
+  if (state.get("panel") === "map") sendMap();
   await showNumber();
 }
 
