@@ -385,7 +385,7 @@ def check_claims():
 # Names in texts that are those of other programs, or stand for any name.
 OTHERS = set("""bench_torch create_causal_mask create_padding_mask keep_default_na
     make_model max_score no_scale norm_first run_autograder run_epoch seq_len subsequent_mask
-    train_gpt2 transformer_base_v1 transformer_base_v2 zero_grad""".split())
+    surname_transformer train_gpt2 transformer_base_v1 transformer_base_v2 zero_grad""".split())
 
 
 def check_names():
