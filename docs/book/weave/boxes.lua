@@ -6,7 +6,7 @@ local BOXES = { -- a label, and the page that has them all
   deviation = {"Different from the paper", "deviations.html", "all departures"},
 }
 local ANSWERS = {answer = "Answer", claimed = "The answers, as the tests claim them",
-  lines = "Also in the file, beside the model: these lines, with notes"}
+  beside = "Also in the file, beside the model: these lines, with notes"}
 
 local function html(text) return pandoc.RawInline("html", text) end
 
