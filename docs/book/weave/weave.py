@@ -61,7 +61,7 @@ def woven(book, anew=False, folder=DOCS):
 
 
 # What makes HTML of Markdown.
-MAKERS = [DOCS / "book" / "weave" / "page.tmpl", DOCS / "book" / "weave" / "to_html.py"]
+MAKERS = [DOCS / "book" / "weave" / name for name in ("page.tmpl", "to_html.py", "boxes.lua")]
 
 
 def page_of(name, title, markdown, names, book, folder):
