@@ -1,6 +1,5 @@
-// Lab 20: what each part of the transformer is for.
-//
-// Seven small tasks, and a model from which one part is taken at a time.
+// Lab 20: what each part of the transformer is for. The small tasks of tasks.h,
+// and a model from which one part is taken at a time.
 //
 //     20-parts train TASK PART SEED STEPS [NAME VALUE]...
 //
@@ -14,14 +13,13 @@
 // the true words before each are given, a pair counts only if all are right,
 // which is then what greedy decoding would write.
 //
-// TASK and PART are those of the tables `tasks` and `parts` below. NAME may be
-// heads, width (d_model), layers, or pairs: how many different pairs there are
-// to train on; without it, none is seen twice on purpose.
+// TASK and PART are those of the tables `tasks` and `parts`. NAME may be heads,
+// width (d_model), layers, or pairs: how many different pairs there are to
+// train on; without it, none is seen twice on purpose.
 //
 //     20-parts pairs TASK SEED COUNT
 //
-// prints so many pairs of a task, "source TAB target", which `transformer
-// train` can read.
+// prints so many pairs of a task, as `transformer train` reads them.
 
 #include "lib/lab.h"
 #include "lib/measure.h"
@@ -194,8 +192,7 @@ void set(Config *c, int64_t *pairs, const char *name, int value) {
 int main(int argc, char **argv) {
     use_one_thread();
     if (argc == 5 && !strcmp(argv[1], "pairs")) {
-        print_pairs(task_named(argv[2]), strtoull(argv[3], NULL, 10),
-                    atoi(argv[4]));
+        print_pairs(task_named(argv[2]), atoi(argv[3]), atoi(argv[4]));
         return 0;
     }
     if (argc < 6 || argc % 2 || strcmp(argv[1], "train"))
