@@ -5552,7 +5552,7 @@ char *skip_order_mark(char *text) {
 
 enum { LONGEST_LINE = 1 << 20 }; // bytes: no sentence is longer
 
-// Puts the first two columns of a line behind the text -> NULL, or what is wrong
+// Puts a line's first two columns behind the text -> NULL, or what is wrong
 const char *add_line(Text *t, char *line, Tokenizer tokenizer) {
     size_t length = strcspn(line, "\r");
     if (strlen(line) >= LONGEST_LINE)
