@@ -118,7 +118,7 @@ function addSearch() {
     const status = element("p"), box = element("div", "found", status, list);
     const form = element("form", "search", field, box);
     field.type = "search";
-    field.placeholder = "Search: press /";
+    field.placeholder = matchMedia("(hover: none)").matches ? "Search" : "Search: press /";
     field.setAttribute("aria-label", "Search the book");
     field.autocomplete = "off";
     form.setAttribute("role", "search");

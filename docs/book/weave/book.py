@@ -224,6 +224,7 @@ class Book:
             return f"[{m[0]}]({chapter.page}.html#{anchor_of(chapter, m[1])})"
 
         text = re.sub(r"(?<!\S)->(?!\S)", "→", text)
+        text = re.sub(r"(?<=\w)'(?=\()", "′", text)  # of a derivative, f'(x)
         text = re.sub(r'"([^"]+)",\schapter (\d+)', to_section, text)
         text = re.sub(r"\b([Cc]hapter)\s(\d+)\b(?![^\[]*\]\()", to_chapter, text)
         text = re.sub(r"\b[Ll]ab\s(\d+)\b(?![^\[]*\]\()", to_lab, text)
