@@ -370,9 +370,12 @@ function followContents() {
             contents.scrollTop += at.top - box.top - box.height / 2;
     }
 
+    const list = contents.querySelector("details"), wide = matchMedia("(min-width: 70rem)");
+    list.open = wide.matches;
+    wide.addEventListener("change", () => { list.open = wide.matches; });
     document.addEventListener("click", event => {
-        if (event.target.closest("a") || !contents.contains(event.target))
-            contents.querySelector("details").open = false;
+        if (!wide.matches && (event.target.closest("a") || !contents.contains(event.target)))
+            list.open = false;
     });
     document.addEventListener("scroll", () => {
         if (!waiting)
