@@ -474,7 +474,7 @@ const FOUND = [
 ["function", "05-feed-forward.html#cerf", "cerf", "chapter 5", "<p>z, of which the imaginary part is tiny → erf(z)</p>", "real cerf(real z)"],
 ["function", "05-feed-forward.html#normal_below", "normal_below", "chapter 5", "<p>The share Φ(x) of a normal distribution that lies below x.</p>", "real normal_below(real x)"],
 ["function", "05-feed-forward.html#activation_forward", "activation_forward", "chapter 5", "<p>to = activation(x), element by element; activation RELU or GELU; same shape</p>", "void activation_forward(Mat to, Mat x, int activation)"],
-["function", "05-feed-forward.html#activation_backward", "activation_backward", "chapter 5", "<p>dy becomes dx, in place: dx = dy · activation’(x)</p>", "void activation_backward(Mat dy, Mat x, int activation)"],
+["function", "05-feed-forward.html#activation_backward", "activation_backward", "chapter 5", "<p>dy becomes dx, in place: dx = dy · activation′(x)</p>", "void activation_backward(Mat dy, Mat x, int activation)"],
 ["type", "05-feed-forward.html#FeedForward", "FeedForward", "chapter 5", "", "typedef struct {\n    Linear inner; // (D,F)\n    Linear outer; // (F,D)\n} FeedForward;"],
 ["type", "05-feed-forward.html#FeedForwardSaved", "FeedForwardSaved", "chapter 5", "", "typedef struct {\n    Mat x;      // (N,D) the input\n    Mat inner;  // (N,F) before the activation\n    Mat active; // (N,F) after activation and dropout\n    Dropout dropout;\n} FeedForwardSaved;"],
 ["function", "05-feed-forward.html#ffn_forward", "ffn_forward", "chapter 5", "<p>x (N,D) → (N,D), N any number of positions [section 3.3]</p>", "Mat ffn_forward(Pass *pass, FeedForwardSaved *s, const FeedForward *w, Mat x)"],
