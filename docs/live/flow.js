@@ -327,7 +327,7 @@ function showRecorded() {
 
 function beginFlow() {
   flow.edits = editsIn("changes", isChangeable);
-  flow.view = state.get("view") ?? "";
+  flow.view = keyIn(VIEWS, state.get("view") ?? "");
   beginWords();
   const step = on => () => {
     stopPlaying();

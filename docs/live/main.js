@@ -20,7 +20,8 @@ function readOldAddress() {
   for (const [old, now] of [["head", "flow-head"], ["source", "sentence"]])
     if (state.has(old)) state.set(now, state.get(old));
   if (!state.has("target")) state.set("target", "");
-  for (const key of ["tab", "kind", "layer", "head", "source", "word", "edits"]) state.delete(key);
+  for (const key of ["kind", "layer", "head", "source", "word", "edits"]) state.delete(key);
+  state.set("tab", "flow");
 }
 
 // Browsers let a page change its address two hundred times in ten seconds.

@@ -90,7 +90,7 @@ def test_numbers(browser):
             wrong.append((kind, layer, head, i, j, weight, found))
     for matrix, i, j, x, _ in recorded("vectors")[1:]:
         name = {"query": "q", "key": "k", "value": "v"}.get(matrix, matrix)
-        found = numbers["decoder.1.cross_attention." + name][int(i)][int(j) + 32]
+        found = numbers["encoder.1.self_attention." + name][int(i)][int(j) + 48]
         if not near(found, float(x)):
             wrong.append((name, i, j, x, found))
     claim(not wrong, "the book's numbers for the red car are the page's", wrong)

@@ -243,8 +243,8 @@ def at_size(browser, width, height, address):
 
 
 # What stands beside a panel, and what it shows.
-TOLD = {"02-attention": ("in its last layer", "Decoder, layer 1, cross-attention"),
-        "03-multi-head": ("look at \"the\" alone", "<start> → la 1.00"),
+TOLD = {"02-attention": ("matches the query of \"the\" best", "Encoder, layer 1, self-attention"),
+        "03-multi-head": ("fetches \"red\" in one attention", "Encoder, layer 0, self-attention"),
         "05-feed-forward": ("", "Encoder, layer 0, feed-forward"),
         "06-residual": ("adds the input of a sub-layer", "The residual connection"),
         "11-training": ("", "The model says: la voiture rouge est rapide")}
