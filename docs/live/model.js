@@ -54,12 +54,6 @@ async function openModel(file) {
   }
 }
 
-function openFile(file) {
-  if (!file) return;
-  if (/\.safetensors$/i.test(file.name)) openModel(file);
-  else openPairs(file);
-}
-
 let programCame;
 const programThere = new Promise(done => { programCame = done; });
 
@@ -72,11 +66,6 @@ async function beginModels() {
   $("model").onchange = () => choose($("model").value);
   $("download").onclick = () =>
     download("model.safetensors", models.get($("model").value).bytes, "application/octet-stream");
-  addEventListener("dragover", event => event.preventDefault());
-  addEventListener("drop", event => {
-    event.preventDefault();
-    openFile(event.dataTransfer.files[0]);
-  });
   addEventListener("tab", ({detail}) => {
     if (detail === "flow" && flow.stale) choose($("model").value);
   });

@@ -251,8 +251,8 @@ async function showNumber() {
   $("flow-slope-says").textContent = "";
   lightUp(place);
   if (!place) {
-    $("flow-origin").textContent = inPanel() ? "" : "Point at a number, a word, a dot or a line, and what " +
-      "it is made of lights up. A click pins it" + (isBack() ? ", to check its gradient." : ", to change it.");
+    $("flow-origin").textContent = inPanel() ? "" : innerWidth < 640 ? "Touch a number, a dot or a line."
+      : "Point at a number, a word, a dot or a line, and what it is made of lights up. A click pins it" + (isBack() ? ", to check its gradient." : ", to change it.");
     return;
   }
   const {value, gradient} = await matrixOf(place.name), {name, i, j, what} = place;

@@ -453,14 +453,6 @@ function beginFields() {
     remember("pairs", pairs.length < 3000 ? $("pairs").value : "");
     showOptions();
   };
-  $("pairs").onpaste = event => {
-    const text = event.clipboardData.getData("text");
-    if (text.length < 1e6) return;
-    event.preventDefault();
-    setPairs(typedPairs(text), `${text.split("\n").length.toLocaleString("en")} lines pasted`);
-    remember("pairs", "");
-    showOptions();
-  };
   $("pairs-file").onchange = () => openPairs($("pairs-file").files[0]);
   $("break").open = state.has("break");
   fillOptions();
