@@ -150,8 +150,9 @@ function goToTab(name) {
 function beginPanel() {
   if (!state.has("panel")) return;
   document.body.classList.add("panel", state.get("panel") || "one");
-  new ResizeObserver(() => parent.postMessage({height: document.body.offsetHeight}, "*"))
-    .observe(document.body);
+  new ResizeObserver(() => {
+    if (flow.drawn) parent.postMessage({height: document.body.offsetHeight}, "*");
+  }).observe(document.body);
   $("whole").target = "_top";
   $("whole").href = `live.html#${String(state).replace(/&?panel(=[^&]*)?/, "")}`;
 }

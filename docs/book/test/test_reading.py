@@ -8,6 +8,7 @@ a reader would.
 
 import json
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "weave"))
@@ -243,8 +244,8 @@ def at_size(browser, width, height, address):
 
 
 # What stands beside a panel, and what it shows.
-TOLD = {"02-attention": ("matches the query of \"the\" best", "Encoder, layer 1, self-attention"),
-        "03-multi-head": ("fetches \"red\" in one attention", "Encoder, layer 0, self-attention"),
+TOLD = {"02-attention": ("matches the query of “the” best", "Encoder, layer 1, self-attention"),
+        "03-multi-head": ("fetches “red” in one attention", "Encoder, layer 0, self-attention"),
         "05-feed-forward": ("", "Encoder, layer 0, feed-forward"),
         "06-residual": ("adds the input of a sub-layer", "The residual connection"),
         "11-training": ("", "The model says: la voiture rouge est rapide")}
@@ -262,6 +263,9 @@ def test_panels(browser):
         for width, height in ((1366, 768), (390, 844)):
             page = at_size(browser, width, height, (DOCS / f"{name}.html").as_uri())
             page.until("document.readyState === 'complete' && document.querySelector('.panel p')")
+            page.run("document.querySelector('.panel iframe').scrollIntoView()")
+            page.until("document.querySelector('.panel iframe.there')")
+            time.sleep(0.3)
             room = page.run("document.querySelector('.panel').offsetHeight")
             panel = inside(browser, page, ".panel iframe")
             there = panel.until("document.querySelector('#flow-matrices :is(td, canvas)')")
@@ -272,8 +276,8 @@ def test_panels(browser):
             claim(room < 0.8 * height and rows > 100
                   and panel.run("(({scrollWidth, scrollHeight}) => scrollHeight <= innerHeight"
                                 f" && scrollWidth <= {width})(document.documentElement)"),
-                  f"at {width} pixels its height is known before it is there, it does not "
-                  "scroll, and its numbers are in sight", (room, rows))
+                  f"at {width} pixels it says how high it is, it does not scroll, and its "
+                  "numbers are in sight", (room, rows))
 
 
 # Where the head, the title and the text begin; how high the page is, and where the second
