@@ -20,7 +20,6 @@
 #   make hint         one more hint each time
 #   make solution     the answer, once the exercise has passed; SHOW=1 before
 #   make reset        the exercise as it was in the beginning
-#   make watch        grade again whenever a file changes
 #   make break        a copy of transformer.c to break: exercises/broken.c
 #   make class        grade what a class has handed in: DIR=submissions CSV=marks.csv
 #
@@ -189,7 +188,7 @@ build/docs/build/examples: $(EXAMPLES)
 # make grade N=5 SRC=mine.c JSON=results.json; what each takes is in tool.py. A name may
 # have any sign in it: it is one word of the shell, as it was given to make.
 quoted = '$(subst ','\'',$(value $(1)))'
-EXERCISES = exercises exercise grade hint solution reset watch
+EXERCISES = exercises exercise grade hint solution reset
 
 .PHONY: $(EXERCISES)
 $(EXERCISES):

@@ -6,7 +6,7 @@
 `make class DIR=submissions CSV=marks.csv` does it. SUBMISSIONS is a folder, or the platform's
 archive: in it is a folder, an archive or files of each student, in which collecting.py finds
 what is asked for. MARKS.csv has a row for each: points, of how many, how many regions are
-the reference's, who wrote the same lines, seconds, points by exercise, and what is wrong.
+the reference's, seconds, points by exercise, and what is wrong.
 Whoever cannot be graded has no points there, but a reason. It is written after each
 submission; if it is there, only submissions that are new or have changed are graded.
 Nothing in SUBMISSIONS is changed. It is graded as by tool.py, with all its limits.
@@ -16,7 +16,6 @@ Exit status: 0; 1 if somebody could not be graded, 2 if the grader has failed, o
 import csv
 import hashlib
 import io
-import itertools
 import re
 import sys
 import time
@@ -26,16 +25,11 @@ import tool  # which knows where the next ones are
 import collecting
 import compiling
 import cutting
-import hand_ins
-import neighbors
-from files import SETTINGS, Trouble, Unfit, read_text, write_file
+from files import SETTINGS, Trouble, Unfit, read_text, student_folder, write_file
 from grading import grade_all
-from refusing import code_of
 from source_file import Broken
 
-HEAD = ["submission", "digest", "points", "of", "reference", "alike", "seconds"]
-LONG = 40             # tokens of a region that two do not write in the same way by chance
-ALIKE = 2             # so many such regions are told
+HEAD = ["submission", "digest", "points", "of", "reference", "seconds"]
 # What learning platforms make of a student's name and a file's, or of a folder's.
 PLATFORMS = {
     "Moodle": r"(.+_\d+)_assignsubmission_(?:file|onlinetext)_?(.*)",
@@ -101,35 +95,6 @@ def students_in(folder, names, table):
     return dict(sorted(students.items()))
 
 
-def shape(region):
-    """The tokens of a region, with its names numbered."""
-    numbers, code = {}, code_of("\n".join(region.body), True)
-    return tuple(numbers.setdefault(token.text, len(numbers)) if token.kind == "name"
-                 else token.text for token in neighbors.tokens(code))
-
-
-def shapes_of(ours):
-    """{region: its shape} of long regions that are not the reference's."""
-    try:
-        student = hand_ins.student_regions(hand_ins.student_file())
-    except Broken:
-        return {}
-    found = {name: shape(region) for name, region in student.items()
-             if not isinstance(region, str)}
-    return {name: tokens for name, tokens in found.items()
-            if len(tokens) >= LONG and tokens != ours[name]}
-
-
-def pairs_alike(shapes):
-    """{submission: [what is said of it]}"""
-    found = {name: [] for name in shapes}
-    for one, other in itertools.combinations(shapes, 2):
-        same = sum(shapes[other].get(name) == tokens for name, tokens in shapes[one].items())
-        for name, partner in ((one, other), (other, one)) if same >= ALIKE else ():
-            found[name].append(f"{same} regions as {partner}")
-    return found
-
-
 def graded(found, chosen, row):
     """The row of a student, which stays as it is if nothing has changed."""
     digest = hashlib.sha256(repr((sorted(found.items()), [e.name for e in chosen],
@@ -165,11 +130,11 @@ def write_rows(path, rows, names):
     write_file(path, text.getvalue())
 
 
-def row_or_reason(found, chosen, row):
+def row_or_reason(items, names, chosen, row):
     """The row of a student, and the exit status; without marks if there can be none."""
     try:
-        if isinstance(found, Unfit):
-            raise found
+        found = collecting.chosen(items, names)
+        collecting.put(found, student_folder())
         return graded(found, chosen, row), 0
     except Unfit as unfit:
         return {"causes": f"not graded: {unfit}"}, 1
@@ -179,28 +144,17 @@ def row_or_reason(found, chosen, row):
 
 
 def grade_class(students, names, path, chosen):
-    found, shapes, rows, done, status = {}, {}, read_rows(path), {}, 0
-    ours = {name: shape(region) for name, region in cutting.reference_regions().items()}
+    rows, done, status = read_rows(path), {}, 0
     with compiling.run_folder() as work:
         for k, (student, items) in enumerate(students.items()):
             SETTINGS.update(FOLDER=str(work / str(k)), NOTES="", SRC="")
-            try:
-                found[student] = collecting.chosen(items, names)
-                collecting.put(found[student], work / str(k))
-                shapes[student] = shapes_of(ours)
-            except Unfit as unfit:
-                found[student] = unfit
-        alike = pairs_alike(shapes)
-        for k, (student, items) in enumerate(students.items()):
-            SETTINGS.update(FOLDER=str(work / str(k)))
-            row, failed = row_or_reason(found[student], chosen, rows.get(student, {}))
+            row, failed = row_or_reason(items, names, chosen, rows.get(student, {}))
             status = max(status, failed)
             more = [f"left out: {line}" for line in collecting.refused(items)
                     if line not in row["causes"]]
             print("\n  ".join([f"{student}: " + (f"{row['points']}/{row['of']}" if not failed
                                                  else row["causes"]), *more]), flush=True)
             done[student] = {**row, "submission": student,
-                             "alike": ", ".join(alike.get(student, [])),
                              "causes": "; ".join(filter(None, [row["causes"], *more]))}
             write_rows(path, done.values(), [e.name for e in chosen])
     return status

@@ -9,7 +9,6 @@
     hint N=5                     one more hint each time
     solution N=5 [SHOW=1]        the answer, once the exercise has passed
     reset N=5                    exercise 5 as it was in the beginning
-    watch [N=5]                  grade again whenever a file changes
     gradescope [N=1-30]          write build/gradescope.zip
 
 `make` has these commands as targets. N is a number, a name, or a list of them
@@ -35,14 +34,13 @@ import contextlib
 import json
 import re
 import signal
-import time
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent.parent
 sys.path.append(str(DOCS / "exercises" / "grader"))
 import collecting
 from compiling import FILES, run_folder
-from cutting import around, load_exercises, make_stub, plant_bug, reference_regions
+from cutting import load_exercises, make_stub, plant_bug, reference_regions
 from files import (EXERCISES, GRADER, REFERENCE, ROOT, SETTINGS, Trouble, Unfit, digest,
                    read_text, shown, student_folder, writable, write_file, zipped)
 from grading import grade_all, wanted_answers
@@ -322,29 +320,15 @@ def solution(exercises):
     return 0
 
 
-def with_stub(path, exercise):
-    """The student's text without what was written for an exercise; if its region has no
-    end, the rest of its function is as in transformer.c."""
-    region = region_of(exercise, path, student_regions(path))
-    ours = reference_regions()[exercise.name]
-    stub, lines = stub_body(exercise.name, ours), handed_in(path).split("\n")
-    if not isinstance(region, str):
-        return replace_region("\n".join(lines), region, stub)
-    starts = [i for i, line in enumerate(lines)
-              if line.split() == ["//@", "exercise", exercise.name]]
-    if len(starts) != 1 or "}" not in lines[starts[0]:]:
-        raise Trouble(region)
-    reference = read_text(REFERENCE).split("\n")
-    rest = reference[ours.end - 1:around(reference, ours)[1]]
-    return "\n".join(lines[:starts[0] + 1] + stub + rest
-                     + lines[lines.index("}", starts[0]) + 1:])
-
-
 def reset(exercises):
     e = the_one(exercises)
     if e.kind == "write":
         path = student_file()
-        text = with_stub(path, e)
+        region = region_of(e, path, student_regions(path))
+        if isinstance(region, str):
+            raise Trouble(region)
+        text = replace_region(handed_in(path), region,
+                              stub_body(e.name, reference_regions()[e.name]))
     elif e.kind == "bug":
         path, text = bug_file(e), plant_bug(e)
     else:
@@ -354,27 +338,6 @@ def reset(exercises):
     write_file(path, text)
     print(f"exercise {e.number} is as it was in the beginning")
     return 0
-
-
-def watch(exercises):
-    """Grade now and whenever a file of the student changes. Ctrl-C ends it."""
-    def state():
-        files = [student_file(), student_folder() / "answers.txt",
-                 *student_folder().glob("*.options"),
-                 *student_folder().glob("bugs/*.c")]
-        return {f: f.stat().st_mtime_ns for f in files if f.exists()}
-    seen = None
-    while True:
-        now = state()
-        if now != seen:
-            seen = now
-            print(time.strftime("---- %H:%M:%S"))
-            try:
-                grade(exercises)
-            except Broken as trouble:
-                print(trouble)
-            print("watching; Ctrl-C ends it", flush=True)
-        time.sleep(1)
 
 
 def project_files():
@@ -405,7 +368,7 @@ def gradescope(exercises):
 
 
 COMMANDS = {"exercises": make_exercises, "exercise": exercise, "grade": grade,
-            "hint": hint, "solution": solution, "reset": reset, "watch": watch,
+            "hint": hint, "solution": solution, "reset": reset,
             "gradescope": gradescope}
 NAMES = ("N", "SRC", "JSON", "FORCE", "SHOW", "FOLDER", "CC")
 

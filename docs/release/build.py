@@ -22,9 +22,9 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = ROOT / "build" / "docs" / "transformer"
 SITE = ROOT / "build" / "site"
 RELEASE = ROOT / "build" / "release"
-sys.path += [str(ROOT / "docs" / name) for name in ("live", "exercises")]
+sys.path += [str(ROOT / "docs" / name) for name in ("live", "exercises/grader")]
 
-import tool  # noqa: E402
+import files  # noqa: E402
 from browser import Browser  # noqa: E402
 
 
@@ -93,8 +93,9 @@ def tarball(root, name, to):
 
 def zipped(folder, name, to):
     """All files of a folder, sorted, without times and owners."""
-    tool.pack(to, {f"{name}/{path.relative_to(folder).as_posix()}": path.read_bytes()
-                   for path in sorted(folder.rglob("*")) if path.is_file()})
+    to.write_bytes(files.zipped({
+        f"{name}/{path.relative_to(folder).as_posix()}": path.read_bytes()
+        for path in sorted(folder.rglob("*")) if path.is_file()}))
 
 
 # ---------------------------------------------------------------- the book

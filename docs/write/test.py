@@ -140,13 +140,9 @@ def test_numbers(page):
         right = "".join(f"{name} = {value!r}\n" for name, (value, _) in wanted.items())
         said, _ = page.grade(e.name, right)
         claim(said["state"] == "right", f"{e.name}: the answers are right", said)
-        tries = [page.grade(e.name, re.sub("= (.*)", lambda answer: "= "
-                 f"{factor * float(answer[1]) + 1}", right, count=1))[0]
-                 for factor in range(2, 2 + grading.FREE_TRIES)]
-        claim(all(said["state"] == "wrong" for said in tries)
-              and not tries[-1]["word"].endswith(": wrong"),
-              f"{e.name}: others are wrong; at the third, more is said than that",
-              tries)
+        said, _ = page.grade(e.name, re.sub(
+            "= (.*)", lambda answer: f"= {2 * float(answer[1]) + 1}", right, count=1))
+        claim(said["state"] == "wrong", f"{e.name}: another is wrong", said)
     name = of_kind("number")[0].name
     page.show(f"exercise={name}")
     page.run("page.editors.answers.replace('total = 3\\nnorms = x')")

@@ -22,7 +22,7 @@ from hand_ins import (bug_file, given_answers, given_options, handed_in, notes, 
 from refusing import (code_of, codes, function_inside, refusal, refusal_of_bug,
                       refused_name)
 from source_file import Broken, Page, is_stub, regions, replace_region
-from wording import (AT_A_PLACE, elsewhere, find_crash, how_far, judge, likely_cause,
+from wording import (AT_A_PLACE, elsewhere, find_crash, judge, likely_cause,
                      null_pointer, of_own_lines, open_braces, signal_in_words)
 from wrong_bodies import right_results
 
@@ -221,33 +221,17 @@ def all_answers():
             for name in wanted_answers(e)}
 
 
-def known_mistake(exercise, name, number):
-    """What a wrong answer is, if the page knows, and whether that is said of any."""
+def wrong_number(exercise, name, number):
+    """What to say of a wrong answer: how far off it is would lead to the right one by
+    halving."""
     for part in filter(None, exercise.mistakes.split("\n")):
         answer, _, say = part.partition(" -> ")
         its_name, relation, value = answer.split(" ")
         if name == its_name and (value == "*" or (
                 abs(number) < float(value) if relation == "<"
                 else math.isclose(number, float(value), rel_tol=1e-4))):
-            return say, value == "*" or relation == "<"
-    return "", False
-
-
-FREE_TRIES = 3  # so many wrong numbers, and then it is said how far off they are
-
-
-def wrong_number(exercise, name, number, value):
-    """What to say of a wrong answer. How far off it is would lead to the right one by
-    halving: only whoever made a known mistake, or has tried before, is told."""
-    say, of_any = known_mistake(exercise, name, number)
-    tried = notes("tries").get(name, "").split()
-    if repr(number) not in tried and len(tried) < FREE_TRIES:
-        tried.append(repr(number))
-        remember_quietly("tries", name, " ".join(tried))
-    if of_any:
-        return say
-    far = how_far(number, value) if say or len(tried) == FREE_TRIES else "wrong"
-    return f"{far}: {say}" if say else far
+            return say
+    return "wrong"
 
 
 def grade_number(exercise, student, path, made):
@@ -258,7 +242,7 @@ def grade_number(exercise, student, path, made):
             if name in wanted or (missing and name not in others)]
     if len(missing) == len(wanted) and not said:
         return Result(exercise, "todo", "no answer yet")
-    said += [f"{name}: {wrong_number(exercise, name, given[name], value)}"
+    said += [f"{name}: {wrong_number(exercise, name, given[name])}"
              for name, (value, tolerance) in wanted.items() if name in given
              and not math.isclose(given[name], value, rel_tol=1e-12,
                                   abs_tol=tolerance)]

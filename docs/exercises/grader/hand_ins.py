@@ -45,9 +45,8 @@ def back_up(path):
 
 
 # What the tool remembers of the student, in the file .hints, each by name: how
-# many hints were seen, a digest of what has passed, and of the files written, and
-# the wrong numbers that were tried.
-KINDS_OF_NOTES = {"hints": int, "passed": str, "written": str, "tries": str}
+# many hints were seen, a digest of what has passed, and of the files written.
+KINDS_OF_NOTES = {"hints": int, "passed": str, "written": str}
 
 
 def notes_folder():

@@ -208,16 +208,3 @@ def elsewhere(said, others):
         if re.search(rf"^[A-Za-z].*\b{name}\(", read_text(REFERENCE), re.M):
             return f": {name} stands further down in transformer.c"
     return ""
-
-
-def how_far(given, value):
-    """How far off an answer is, without giving the right one away."""
-    if value == 0 or given * value <= 0:
-        return "too large" if given > value else "too small"
-    factor = max(abs(given / value), abs(value / given))
-    far = next((text for most, text in [(1.01, "by less than 1 %"),
-                                        (1.1, "by less than 10 %"),
-                                        (2, "by less than a factor of 2"),
-                                        (10, "by a factor of 2 to 10")]
-                if factor < most), "by more than a factor of 10")
-    return ("too large, " if given > value else "too small, ") + far

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import os
-import re
 import shutil
 import sys
 import tarfile
@@ -259,20 +258,16 @@ def read_only(g):
 def a_class(g):
     """Its table of marks."""
     handed, marks = g.folder / "submissions", g.folder / "marks.csv"
-    renamed = {name: re.sub(r"\b(total|seen|s|top)\b", r"my_\1", body)
-               for name, body in OTHER_STYLE.items()}
     wrong = {**OTHER_STYLE, ONE: "    for (;;)\n        ;\n"}
-    for name, bodies in ("own", {}), ("one", OTHER_STYLE), ("two", renamed), ("loop", wrong):
+    for name, bodies in ("own", {}), ("one", OTHER_STYLE), ("loop", wrong):
         (handed / name).mkdir(parents=True)
         student(handed / name / "transformer.c", bodies)
     before = {path: path.read_bytes() for path in handed.rglob("*.c")}
     rows = _graded(g, handed, marks, f"{ONE},softmax_backward")
     g.holds("each has a row of points", {name: row["points"] for name, row in rows.items()} == {
-        "own": "20", "one": "20", "two": "20", "loop": "10"}, str(rows))
-    g.holds("it says what is the reference's, who wrote the same lines with other names, "
-            "and what is wrong", rows["own"]["reference"].startswith(
-                f"{len(REGIONS)} of {len(REGIONS)} ") and not rows["own"]["alike"]
-            and rows["one"]["alike"] == "2 regions as two"
+        "own": "20", "one": "20", "loop": "10"}, str(rows))
+    g.holds("it says what is the reference's, and what is wrong",
+            rows["own"]["reference"].startswith(f"{len(REGIONS)} of {len(REGIONS)} ")
             and "a loop without end" in rows["loop"]["causes"], str(rows))
     g.holds("no submission is changed", before == {
         path: path.read_bytes() for path in handed.rglob("*") if path.is_file()})

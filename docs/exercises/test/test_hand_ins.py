@@ -8,10 +8,8 @@ import shutil
 import time
 
 from groups import ONE, REFERENCE, REGION, in_copy, of_kind, project, student
-import cutting
 import files
 import hand_ins
-import source_file
 
 
 def broken_regions(g):
@@ -42,10 +40,6 @@ def broken_regions(g):
     g.tool("grade", f"SRC={path}", f"JSON={result}", f"N={ONE},head")
     g.holds("and in the marks, too", {name: test["score"] for name, test in
                                       g.graded(result).items()} == {ONE: 0, "head": 5})
-    g.says("reset gives it its end again", 0, "as it was", "reset", f"SRC={path}", f"N={ONE}")
-    student(g.folder / "wanted.c", {ONE: "\n".join(source_file.stub_body(
-        ONE, cutting.reference_regions()[ONE])) + "\n"})
-    g.holds("and changes nothing else", path.read_bytes() == (g.folder / "wanted.c").read_bytes())
 
 
 def broken_files(g):
