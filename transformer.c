@@ -4888,11 +4888,15 @@ void small_matmul_from(Mat c, Mat from, Mat a, Mat b) {
 }
 
 void small_matmul_add(Mat c, Mat a, Mat b) {
+    SHAPE(a, c.rows, b.rows);
+    SHAPE(b, a.cols, c.cols);
     small_matmul_from(c, c, a, b);
 }
 
 // c = a b: every tile begins with zeros, so c is neither cleared nor read.
 void small_matmul(Mat c, Mat a, Mat b) {
+    SHAPE(a, c.rows, b.rows);
+    SHAPE(b, a.cols, c.cols);
     Mat from = {(real *)zero_row, c.rows, c.cols, 0, 0};
     small_matmul_from(c, from, a, b);
 }
@@ -4926,6 +4930,8 @@ void matmul_from(Mat c, Mat from, Mat a, Mat b) {
 }
 
 void matmul_add(Mat c, Mat a, Mat b) {
+    SHAPE(a, c.rows, b.rows);
+    SHAPE(b, a.cols, c.cols);
     matmul_from(c, c, a, b);
 }
 

@@ -23,9 +23,6 @@ CONTRIBUTING.md, "Add an exercise".
 import os
 import sys
 
-if sys.version_info < (3, 8):
-    sys.exit("tool.py needs Python 3.8 or newer; this is Python %d.%d"
-             % sys.version_info[:2])
 if os.name == "nt":
     sys.exit("tool.py does not run on Windows itself: use WSL "
              "(https://learn.microsoft.com/windows/wsl/install)")
@@ -97,19 +94,6 @@ def print_result(result, in_detail):
     sys.stdout.flush()
 
 
-def check_json(path):
-    """JSON=FILE may name a new file, or one with the results of a grading."""
-    if writable(path).suffix != ".json":
-        raise Trouble(f"JSON={path} does not end in .json, as in JSON=results.json")
-    text = read_text(path) if os.path.exists(path) else ""
-    try:
-        whole = not text or "tests" in dict(json.loads(text))
-    except (ValueError, TypeError, RecursionError):
-        whole = False
-    if not whole:
-        raise Trouble(f"JSON={path} has no results in it: it is not replaced")
-
-
 def from_reference():
     """For staff: how much of what is written is the reference, but for blanks and
     comments."""
@@ -140,18 +124,11 @@ def write_json(path, results, message):
                + "\n")
 
 
-def chosen_exercises(exercises):
-    """Those of N; without it all, or with SRC those that SRC can hold."""
-    if SETTINGS.get("N"):
-        return choose(exercises, SETTINGS["N"])
-    return [e for e in exercises if e.kind == "write" or not SETTINGS.get("SRC")]
-
-
 @contextlib.contextmanager
 def handed_in_files():
     """Of a FOLDER that was handed in, or a SRC that is a folder or an archive, the files are
     found, and graded in another folder."""
-    source, before = SETTINGS.get("SRC"), dict(SETTINGS)
+    source = SETTINGS.get("SRC")
     handed = source or SETTINGS.get("FOLDER")
     if not handed or source and not collecting.holds_files(Path(source)):
         yield
@@ -163,15 +140,12 @@ def handed_in_files():
     with run_folder() as place:
         collecting.put(found, place)
         SETTINGS.update(FOLDER=str(place), SRC="", NOTES=str(student_folder()))
-        try:
-            yield
-        finally:
-            SETTINGS.clear()
-            SETTINGS.update(before)
+        yield
 
 
 def grade(exercises):
-    chosen = chosen_exercises(exercises)
+    chosen = choose(exercises, SETTINGS["N"]) if SETTINGS.get("N") else [
+        e for e in exercises if e.kind == "write" or not SETTINGS.get("SRC")]
     path = SETTINGS.get("JSON")
     try:
         with handed_in_files():
@@ -211,25 +185,19 @@ ANSWERS = """# Answers to the exercises with numbers, a line each: name = value
 def make_exercises(exercises):
     folder, kept = student_folder(), False
     numbers = [e for e in exercises if e.kind == "number"]
-    answers = "".join(f"\n# exercise {e.number}: {e.title}\n"
-                      + "".join(f"{name} =\n" for name in wanted_answers(e))
-                      for e in numbers)
-    if numbers:
-        answers = ANSWERS.format(first=numbers[0].number) + answers
+    answers = ANSWERS.format(first=numbers[0].number) + "".join(
+        f"\n# exercise {e.number}: {e.title}\n"
+        + "".join(f"{name} =\n" for name in wanted_answers(e)) for e in numbers)
     written = notes("written")
     for name, text in [("transformer.c", make_stub()), ("answers.txt", answers)]:
-        if not text:
-            continue
         path = folder / name
-        if path.exists() and path.is_file():
-            old = read_text(path)
-            if old != text and digest(old) != written.get(name):
-                if not SETTINGS.get("FORCE"):
-                    kept = kept or name == "transformer.c"
-                    print(f"{shown(path)} has been changed: it is kept. FORCE=1 "
-                          "begins anew")
-                    continue
-                back_up(path)
+        old = read_text(path) if path.is_file() else text
+        if old != text and digest(old) != written.get(name):
+            if not SETTINGS.get("FORCE"):
+                kept = kept or name == "transformer.c"
+                print(f"{shown(path)} has been changed: it is kept. FORCE=1 begins anew")
+                continue
+            back_up(path)
         write_file(path, text)
         remember("written", name, digest(text))
         print(f"{shown(path)} is written")
@@ -292,10 +260,8 @@ def hint(exercises):
     seen = min(notes("hints").get(e.name, 0) + 1, len(e.hints))
     for k in range(seen):
         print(f"Hint {k + 1} of {len(e.hints)}\n\n{e.hints[k]}\n")
-    if seen < len(e.hints):
-        print(f"one more: make hint N={e.number}")
-    else:
-        print(f"no more hints; make solution N={e.number} SHOW=1 shows the answer")
+    print(f"one more: make hint N={e.number}" if seen < len(e.hints) else
+          f"no more hints; make solution N={e.number} SHOW=1 shows the answer")
     remember("hints", e.name, seen)
     return 0
 
@@ -307,11 +273,10 @@ def solution(exercises):
               "SHOW=1 shows its solution all the same")
         return 1
     if e.kind == "write":
-        region = reference_regions()[e.name]
-        print("\n".join(region.body))
+        print("\n".join(reference_regions()[e.name].body))
     elif e.kind == "bug":
-        print(f"in {e.function}\n\nwrong: " + e.wrong.replace(" ⏎ ", "\n       ")
-              + "\nright: " + e.right.replace(" ⏎ ", "\n       "))
+        print(f"in {e.function}\n\nwrong: {e.wrong}\nright: {e.right}".replace(
+            " ⏎ ", "\n       "))
     elif e.kind == "number":
         print("\n".join(f"{name} = {value:.9g} ± {tolerance:g}"
                         for name, (value, tolerance) in wanted_answers(e).items()))
@@ -348,9 +313,8 @@ def project_files():
 
 def gradescope(exercises):
     """Everything an autograder needs, in a zip file."""
-    chosen = [e for e in exercises if e.kind == "write"]
-    if SETTINGS.get("N"):
-        chosen = choose(exercises, SETTINGS["N"])
+    chosen = choose(exercises, SETTINGS["N"]) if SETTINGS.get("N") else [
+        e for e in exercises if e.kind == "write"]
     numbers = ",".join(str(e.number) for e in chosen)
     data = {name for e in exercises
             for name in (e.data.split(" ")[0], e.before.split(" ")[0], e.test, e.source)
@@ -386,8 +350,9 @@ def main(arguments):
             return 2
         SETTINGS[key] = "" if key in ("FORCE", "SHOW") and value == "0" else value
     try:
-        if SETTINGS.get("JSON"):
-            check_json(SETTINGS["JSON"])
+        path = SETTINGS.get("JSON")
+        if path and writable(path).suffix != ".json":
+            raise Trouble(f"JSON={path} does not end in .json, as in JSON=results.json")
         return COMMANDS[command](load_exercises())
     except Broken as trouble:
         sys.stdout.flush()
@@ -396,11 +361,6 @@ def main(arguments):
     except (KeyboardInterrupt, BrokenPipeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 130
-    except OSError as error:
-        sys.stdout.flush()
-        where = f"{shown(error.filename)}: " if error.filename else ""
-        sys.stderr.write(f"error: {where}{error.strerror}\n")
-        return 2
     except Exception as fault:
         sys.stderr.write(f"error: the grader fails: {fault!r}\n")
         return 2

@@ -293,7 +293,7 @@ def half_changed(text):
     """[[forward, backward]] of functions of which only the first has changed."""
     ours, changed = compiling.outlines().functions, []
     linking.replaced(text, lambda name, head, body: changed.append(name)
-             if name in ours and ours[name] != (head, body) else None, ours)
+             if name in ours and ours[name] != (head, body) else None)
     pairs = [[name, re.sub("_forward$", "", name) + "_backward"] for name in changed]
     return [pair for pair in pairs if pair[1] in ours and pair[1] not in changed]
 

@@ -37,7 +37,6 @@ KEPT_OUTPUT = 1 << 15    # bytes kept of the beginning, and of the end
 MOST_OUTPUT = 10 << 20   # bytes after which a program is stopped
 WRITTEN = "written"      # the file that a check may use
 NOBODY = 65534           # the user that confine.c becomes
-UNCONFINED = "EXERCISES_UNCONFINED" in os.environ  # which only the test sets
 STOP = threading.Event() # set when the tool itself is interrupted
 
 
@@ -183,8 +182,7 @@ def reference():
     grader compiled from them; made when the files or the compiler are other ones."""
     texts = {path.name: read_text(path) for path in (REFERENCE, *FILES)}
     version = run(compiler() + ["--version"], COMPILE_SECONDS).output
-    key = digest(*texts.values(), read_text(__file__), str(compiler()), version,
-                 str(UNCONFINED))
+    key = digest(*texts.values(), read_text(__file__), str(compiler()), version)
     folder = BUILD / f"reference-{key}"
     if folder.exists():
         return folder
@@ -203,7 +201,7 @@ def reference():
 
 def compile_reference(made):
     """The grader, by the confined compiler if it can be; `made` is new."""
-    if sys.platform == "linux" and not UNCONFINED:  # without Landlock's header: none
+    if sys.platform == "linux":  # without Landlock's header: none
         run(compiler() + ["-std=c11", "-O1", made / "confine.c", "-o",
                           made / "confine"], COMPILE_SECONDS, 4 * MEMORY)
     for mark in ["confined"] * (made / "confine").exists() + [""]:
@@ -237,7 +235,7 @@ def confinement(made):
     in part, for the system does not offer all of it; else it is not, or the
     compiler's programs do not run so."""
     command = [made / "confine", "--", made / "grade"]
-    if UNCONFINED or run(command, CHECK_SECONDS).status != 2:  # it says how it is used
+    if run(command, CHECK_SECONDS).status != 2:  # it says how it is used
         return 2
     return run([made / "confine"], CHECK_SECONDS).status
 

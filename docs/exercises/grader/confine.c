@@ -7,7 +7,6 @@
 // but reads what it is told to. It may read the system's programs, libraries
 // and headers and the paths that are named, and write below the first of these.
 //
-//     cc -std=c11 confine.c -o confine
 //     ./confine                              does the system offer all of it?
 //     ./confine FILE ... -- PROGRAM [ARGUMENT ...]
 //     ./confine compile FOLDER PATH ... -- COMPILER [ARGUMENT ...]

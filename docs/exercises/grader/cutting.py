@@ -93,40 +93,16 @@ def plant_bug(exercise):
                      not in ("exercise", "end"))
 
 
-PRODUCT = ("void watched_product(const char *, int, void (*)(Mat, Mat, Mat), Mat, "
-           "Mat, Mat);", 'watched_product("NAME", __LINE__, NAME, __VA_ARGS__)')
-CHECKED = {
-    "matmul_add": PRODUCT, "small_matmul": PRODUCT, "small_matmul_add": PRODUCT,
-    "matmul_from": ("void watched_matmul_from(int, Mat, Mat, Mat, Mat);",
-                    "watched_matmul_from(__LINE__, __VA_ARGS__)"),
-    "linear_backward": ("void watched_linear_backward(int, Mat, Linear *, Mat, Mat, "
-                        "const Linear *);",
-                        "watched_linear_backward(__LINE__, __VA_ARGS__)")}
-
-
-def check_shapes(code):
-    """Lines before and behind a region with which grade.c sees the shapes that the
-    helpers called in it are given."""
-    used = [name for name in CHECKED if re.search(rf"\b{name}\(", code)]
-    before = []
-    for name in used:
-        declaration, call = CHECKED[name]
-        before += [declaration,
-                   f"#define {name}(...) " + call.replace("NAME", name)]
-    return before, [f"#undef {name}" for name in used]
-
-
 def in_its_function(text, name, region, label):
     """The reference with the student's region, between lines of ours. In all of its
     function the compiler gives the student's file and its lines."""
     lines, ours = text.split("\n"), regions(text, "transformer.c")[name]
     first, end = around(lines, ours)
-    before, behind = check_shapes(region.code())
     return "\n".join([
         *lines[:first],
         f'#line {first + 1 + region.start - ours.start} "{label}"',
-        *lines[first:ours.start], *before, "{",
+        *lines[first:ours.start], "{",
         f'#line {region.start + 1} "{label}"', *region.body,
-        f"    //@ end of {name}", "}", *behind,
+        f"    //@ end of {name}", "}",
         f'#line {region.end} "{label}"', *lines[ours.end - 1:end],
         f'#line {end + 1} "transformer.c"', *lines[end:]])

@@ -22,18 +22,12 @@ tool()
     fi
 }
 
-# first_line command...
-first_line()
-{
-    "$@" 2>&1 | head -n 1
-}
-
 tool need cc "a C compiler"
-! has cc || echo "      $(first_line ${CC:-cc} --version)"
+! has cc || echo "      $(${CC:-cc} --version 2>&1 | head -n 1)"
 tool need make "make"
 tool miss openmp "OpenMP (without it one core is used)"
 tool need python38 "Python 3.8 or newer, for the exercises"
-! has python3 || echo "      $(first_line python3 --version)"
+! has python3 || echo "      $(python3 --version)"
 if ! (mkdir -p build && : > build/doctor.log) 2> /dev/null; then
     echo "need  a folder build/ that can be written"
     missing=1

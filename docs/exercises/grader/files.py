@@ -61,15 +61,13 @@ def write_file(path, content):
     beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            beside.write_bytes(content.encode() if isinstance(content, str) else content)
-            os.replace(beside, path)
-        except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                beside.unlink()
-            raise
+        beside.write_bytes(content.encode() if isinstance(content, str) else content)
+        os.replace(beside, path)
     except OSError as error:
         raise Trouble(f"cannot write {shown(path)}: {error.strerror}")
+    finally:
+        with contextlib.suppress(OSError):
+            beside.unlink()
 
 
 def shown(path):

@@ -4,23 +4,20 @@
 // A check runs with the student's code, and once with the reference. Each time it
 // writes every result into a file; comparing.py reads both files and says what
 // differs. So nothing that the student's code prints, ends or overwrites can
-// make the verdict: to be right it must hand over the right numbers. Before any
-// of it runs, a token is read from standard input, new in each run, and it is
-// written after the last result: without it the check has not come to its end.
+// make the verdict. Before any of it runs, a token is read from standard input,
+// new in each run, and it is written after the last result.
 //
-// A check has one or more cases. Each makes its matrices, calls start() with the
-// name of the case, then the function under test, hands what that has made to
-// result(), and calls finish(). Simple cases come first, for only the first
-// wrong one is reported. There are three kinds of matrices:
+// A case makes its matrices, calls start() with its name, then the function under
+// test, hands what that has made to result(), and calls finish(). Simple cases
+// come first, for only the first wrong one is reported. Matrices are
 //
 //     input    random; must be the same after the call
 //     output   filled with PREFILL, so that = in the place of += is seen
 //     scratch  random; may be used up, and may be a result
 //
-// They lie in a pool with gaps between them, so that a write outside is seen,
-// and finish() takes them all back. The gaps around an input are NaN: reading
-// there is seen, too. The arena gives no zeros either: its matrices are NaN,
-// its other memory is full of JUNK.
+// They lie in a pool with gaps between them, so that a write outside is seen. The
+// gaps around an input are NaN: reading there is seen, too. The arena gives no
+// zeros either: its matrices are NaN, its other memory is full of JUNK.
 
 #define PREFILL 0.5
 #define UNTOUCHED 777.25 // what the gaps of the pool are full of
@@ -237,47 +234,6 @@ static void finish(void) {
     fflush(results_file); // what comes may crash
     case_count++;
     begin_case();
-}
-
-// ---------------------------------------------------------------- shapes
-//
-// tool.py lets the student's lines call these in the place of the products.
-
-static void fits(const char *name, int line, Mat c, Mat a, Mat b) {
-    if (c.rows == a.rows && a.cols == b.rows && b.cols == c.cols)
-        return;
-    char text[TEXT];
-    snprintf(text, TEXT, "%s in line %d: c (%d,%d) += a (%d,%d) b (%d,%d): the "
-             "shapes do not fit", name, line, c.rows, c.cols, a.rows, a.cols,
-             b.rows, b.cols);
-    stop_here(text);
-}
-
-void watched_product(const char *name, int line,
-                     void (*product)(Mat, Mat, Mat), Mat c, Mat a, Mat b) {
-    fits(name, line, c, a, b);
-    product(c, a, b);
-}
-
-void watched_matmul_from(int line, Mat c, Mat from, Mat a, Mat b) {
-    fits("matmul_from", line, c, a, b);
-    matmul_from(c, from, a, b);
-}
-
-void watched_linear_backward(int line, Mat dx, Linear *dw, Mat dy, Mat x,
-                             const Linear *w) {
-    Mat W = w->weight, dW = dw->weight;
-    if (dx.rows != x.rows || dy.rows != x.rows || dx.cols != W.rows
-        || x.cols != W.rows || dy.cols != W.cols || dW.rows != W.rows
-        || dW.cols != W.cols) {
-        char text[TEXT];
-        snprintf(text, TEXT, "linear_backward in line %d: dx (%d,%d), "
-                 "dW (%d,%d), dy (%d,%d), x (%d,%d), W (%d,%d): the shapes do "
-                 "not fit", line, dx.rows, dx.cols, dW.rows, dW.cols, dy.rows,
-                 dy.cols, x.rows, x.cols, W.rows, W.cols);
-        stop_here(text);
-    }
-    linear_backward(dx, dw, dy, x, w);
 }
 
 // ---------------------------------------------------------------- the program

@@ -17,13 +17,12 @@ from cutting import (around, in_its_function, load_exercises, plant_bug,
                      reference_regions, source_of, with_preamble)
 from files import (REFERENCE, ROOT, Trouble, Unfit, digest, read_text, shown, student_folder,
                    write_file)
-from hand_ins import (bug_file, given_answers, given_options, handed_in, notes, region_of,
-                      remember_passed, remember_quietly, student_file, student_regions)
-from refusing import (code_of, codes, function_inside, refusal, refusal_of_bug,
-                      refused_name)
-from source_file import Broken, Page, is_stub, regions, replace_region
+from hand_ins import (bug_file, given_answers, given_options, handed_in, region_of,
+                      remember_passed, student_file, student_regions)
+from refusing import codes, function_inside, refusal, refusal_of_bug, refused_name
+from source_file import Broken, Page, code_of, is_stub, regions, replace_region
 from wording import (AT_A_PLACE, elsewhere, find_crash, judge, likely_cause,
-                     null_pointer, of_own_lines, open_braces, signal_in_words)
+                     null_pointer, of_own_lines, signal_in_words)
 from wrong_bodies import right_results
 
 
@@ -50,7 +49,7 @@ def compiled(text, label, folder, made):
     source.write_bytes(text.encode("utf-8"))
     status, said = compile_grader(made, source, program)
     if status:
-        raise Wrong("does not compile", open_braces(text) + said)
+        raise Wrong("does not compile", said)
     return program, source, "\n".join(re.findall(
         rf"^{re.escape(label)}:.*warning:.*|.*\[-Wreturn-type\]", said, re.M))
 
@@ -205,7 +204,7 @@ def grade_bug(exercise, student, path, made):
 def wanted_answers(exercise):
     """{name: (value, tolerance)} of a page with numbers."""
     answers = {}
-    for part in exercise.answers.split(";"):
+    for part in filter(None, exercise.answers.split(";")):
         name, _, value = part.partition("=")
         value, _, tolerance = value.partition("±")
         try:
@@ -213,12 +212,6 @@ def wanted_answers(exercise):
         except ValueError:
             raise Trouble(f"exercise {exercise.number}: a wrong answer: {part}")
     return answers
-
-
-def all_answers():
-    """The names of the answers to all pages with numbers."""
-    return {name for e in load_exercises() if e.kind == "number"
-            for name in wanted_answers(e)}
 
 
 def wrong_number(exercise, name, number):
@@ -237,9 +230,9 @@ def wrong_number(exercise, name, number):
 def grade_number(exercise, student, path, made):
     wanted, (given, broken) = wanted_answers(exercise), given_answers()
     missing = [name for name in wanted if name not in given]
-    others = all_answers() - wanted.keys() if broken and missing else set()
+    every = {name for e in load_exercises() for name in wanted_answers(e)} if broken else ()
     said = [what for name, what in broken  # of this page, or of none
-            if name in wanted or (missing and name not in others)]
+            if name in wanted or (missing and name not in every)]
     if len(missing) == len(wanted) and not said:
         return Result(exercise, "todo", "no answer yet")
     said += [f"{name}: {wrong_number(exercise, name, given[name])}"

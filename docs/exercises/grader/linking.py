@@ -3,7 +3,7 @@ student's functions take the place of ours when all is linked."""
 
 import re
 
-from source_file import without_comments
+from source_file import code_of
 
 # The head of a function that other files can call: those are compiled beforehand.
 HEAD = re.compile(r"^(?!static\b|ALWAYS_INLINE\b|typedef\b)"
@@ -16,25 +16,21 @@ def end_of(text, start):
     alone in its line and closes all braces; if there is none, at the first one."""
     ends = [m.end() for m in END.finditer(text, start, start + 20000)]
     for end in ends:
-        code = without_comments(text[start:end])
+        code = code_of(text[start:end], True)
         if code.count("}") > code.count("{"):
             return end
     return ends[0] if ends else len(text)
 
 
-def replaced(text, work, known={}):
+def replaced(text, work):
     """The text with work(name, head, body) in the place of each function; None
-    leaves it as it is. Those that are `known` are found faster."""
+    leaves it as it is."""
     done, at = [], 0
     while True:
         m = HEAD.search(text, at)
         if not m:
             return "".join(done) + text[at:]
-        head, body = known.get(m[2], ("", ""))
-        if head == m[1] and text.startswith(body, m.end()):
-            end = m.end() + len(body)
-        else:
-            end = end_of(text, m.end())
+        end = end_of(text, m.end())
         new = work(m[2], m[1], text[m.end():end])
         done += [text[at:m.start()], text[m.start():end] if new is None else new]
         at = end
@@ -47,15 +43,15 @@ def functions(text):
     return found
 
 
-def skeleton(text, ours):
+def skeleton(text):
     """The file without the bodies of its functions, preamble, comments and blanks:
     types, macros, variables, heads."""
     bare = replaced(text, lambda name, head, body:
-                    "" if name == "exercise_todo" else head + ";", ours)
+                    "" if name == "exercise_todo" else head + ";")
     bare = re.sub(r"^#(if defined __GNUC__ && !defined __TINYC__( //.*)?\n"
                   r"(#pragma GCC diagnostic .*\n)+#endif|line .*)$", "", bare,
                   flags=re.M)
-    return "".join(without_comments(re.sub("^ *//.*\n", "", bare, flags=re.M)).split())
+    return "".join(code_of(bare, True).split())
 
 
 class Reference:
@@ -63,7 +59,7 @@ class Reference:
 
     def __init__(self, text):
         self.functions = functions(text)
-        self.skeleton = skeleton(text, self.functions)
+        self.skeleton = skeleton(text)
 
     def weak(self):
         """Lines by which a student's function takes the place of the one that is compiled,
@@ -77,11 +73,11 @@ class Reference:
             if self.functions.get(name) == (head, body):
                 return head + ";" + "\n" * (body.count("\n") + 1)
 
-        return replaced(text, shortened, self.functions)
+        return replaced(text, shortened)
 
     def part_to_compile(self, text):
         """What of a changed file must be compiled: the functions that are not as they
         were, with the heads of the others; or, if more than functions has changed,
         all of it. And whether it is all."""
-        whole = skeleton(text, self.functions) != self.skeleton
+        whole = skeleton(text) != self.skeleton
         return text if whole else self.outline(text), whole

@@ -121,28 +121,23 @@ class Body:
 def place(text, start, length):
     """What stands at a place, with two words on either side and whole brackets, within
     its statement."""
-    found = tokens(text)
-    inside = [i for i, t in enumerate(found) if t.start < start + max(length, 1)
-              and t.end > start] or [next((i for i, t in enumerate(found)
-                                           if t.start >= start), len(found) - 1)]
-    first, last, more = inside[0], inside[-1], 2
+    b, ends = Body(text.split("\n")), (";", "{", "}")
+    inside = [i for i, t in enumerate(b.all) if t.end > start]
+    first = inside[0] if inside else len(b.all) - 1
+    last = max([i for i in inside if b.all[i].start < start + length], default=first)
 
-    def lacking(brackets):
-        return sum((t.text in brackets[0]) - (t.text in brackets[1])
-                   for t in found[first:last + 1])
+    def grown(i, by):
+        return i if b[i + by] in ends or by > 0 and b[i] in ends else i + by
 
-    for _ in range(12):
-        left = more > 0 or lacking((")]", "([")) > 0 or found[first].text in (".", "->", "[")
-        right = more > 0 or lacking(("([", ")]")) > 0 or found[last].text in (".", "->")
-        first -= left and first > 0 and found[first - 1].text not in (";", "{", "}")
-        last += right and last + 1 < len(found) and found[last].text not in (";", "{", "}")
-        more -= 1
-    while last > inside[-1] and found[last].text in ("*", "/", "+", "-", ",", "&", "&&", "<"):
-        last -= 1
-    while first < inside[0] and found[first].text in ("*", "/", ",", "&", "&&", "<", ")", "]"):
-        first += 1
-    shown = text[found[first].start:found[last].end]
-    return re.sub(r"\s+", " ", re.sub(r"//[^\n]*", "", shown)).strip(" ;{}")
+    for more in range(9):
+        if more < 2 or b[first] in (".", "->", "["):
+            first = grown(first, -1)
+        if more < 2 or b[last] in (".", "->"):
+            last = grown(last, 1)
+        pairs = [b.pair.get(i, i) for i in range(first, last + 1) if b[i] not in "{}"]
+        first, last = min([first, *pairs]), max([last, *pairs])
+    shown = re.sub(r"\s+", " ", re.sub(r"//[^\n]*", "", b.piece(first, last + 1)))
+    return re.sub(r"^([*/,; ]|&+|<(?!=))+|[-+*/,&<=:; ]+$", "", shown).strip(" {}")
 
 
 # ---------------------------------------------------------------- the changes

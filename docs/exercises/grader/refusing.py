@@ -7,6 +7,7 @@ import re
 
 import neighbors
 import source_file
+from source_file import code_of
 
 FEW_LINES = 12  # so many statements may differ in a file with a bug
 
@@ -26,22 +27,13 @@ OTHER_LINES = re.compile(r"\?\?[=/'()!<>-]|\\\s*$|[\0-\x08\x0b-\x1f\x7f]|"
 OPEN = re.compile(rf"{source_file.NOT_CODE.pattern}|(?P<open>[\"']|/\*)", re.S)
 
 
-def code_of(text, with_strings=False):
-    """A text without comments, line for line; without strings they become 0."""
-    return source_file.NOT_CODE.sub(
-        lambda m: m[1] if m[1] and with_strings
-        else "0 "[not m[1]] + "\n" * m[0].count("\n"), text)
-
-
-def left_open(text):
-    """(line counted from 0, what is wrong) of the first quotation mark or comment that
-    has no end, behind which compilers read other tokens than we do; or None."""
-    for found in OPEN.finditer(text):
-        if found["open"]:
-            return text.count("\n", 0, found.start()), (
-                "a comment has no end" if found["open"] == "/*" else
-                f"a quotation mark stays open: {found['open']}")
-    return None
+def left_open(text, label, first):
+    """What to say of the first quotation mark or comment that has no end, behind which
+    compilers read other tokens than we do; the text begins with this line."""
+    found = next((m for m in OPEN.finditer(text) if m["open"]), None)
+    return found and f"{label}:{first + text.count(chr(10), 0, found.start())}: " + (
+        "a comment has no end" if found["open"] == "/*" else
+        f"a quotation mark stays open: {found['open']}")
 
 
 def outside(raw, code):
@@ -56,9 +48,8 @@ def outside(raw, code):
 def refusal(region, label):
     """Why a region may not be compiled: it would reach out of its function."""
     depth, text = 0, "\n".join(region.body)
-    if left_open(text):
-        line, what = left_open(text)
-        return f"{label}:{region.start + 1 + line}: {what}"
+    if left_open(text, label, region.start + 1):
+        return left_open(text, label, region.start + 1)
     code = code_of(text).split("\n")
     for number, (raw, line) in enumerate(zip(region.body, code), region.start + 1):
         odd = outside(raw, line)
@@ -69,7 +60,8 @@ def refusal(region, label):
             if depth < 0:
                 return (f"{label}:{number}: the braces {{ }} do not match: this }} "
                         "ends the function")
-    return ""
+    return f"{label}:{number}: the braces {{ }} do not match: {depth} of {{ stay open" \
+        if depth else ""
 
 
 FUNCTION = re.compile(r"\b(?!else\b|return\b)\w+[\s*]+(?!(?:if|for|while|switch)\b)(\w+)"
@@ -142,9 +134,8 @@ def changed_lines(text, source):
 
 def refusal_of_bug(text, label, source):
     """Why a file with a bug is no answer; and whether it is the code of its source."""
-    if left_open(text):
-        line, what = left_open(text)
-        return f"{label}:{line + 1}: {what}", False
+    if left_open(text, label, 1):
+        return left_open(text, label, 1), False
     count, changed = changed_lines(text, source)
     if count > FEW_LINES:
         return (f"{count} statements are not as you were given them; a mistake is "

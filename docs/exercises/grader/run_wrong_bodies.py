@@ -7,12 +7,10 @@ their numbers, and writes it into wrong_bodies.txt as digests.
     python3 docs/exercises/grader/run_wrong_bodies.py transformer.c    only its digest
 
 To be run whenever a region, its check or its mistakes have changed, and for the digest
-whenever transformer.c's code has; the test says so. The wrong bodies are those of
-pages/NAME.md, and the neighbors of the right one. Each is run on all cases of the check.
-wrong_bodies.txt has a line for each exercise: its name, a digest of all these bodies, and
-"NUMBER:FIRST:ALL" for each body that is not right: FIRST is a digest of the cases up to its
-first wrong one, ALL of all cases. Of bodies with the same results only the first stands
-there.
+whenever transformer.c's code has; the test says so. wrong_bodies.txt has a line for each
+exercise: its name, a digest of all its wrong bodies, and "NUMBER:FIRST:ALL" for each that is
+not right: FIRST is a digest of the cases up to its first wrong one, ALL of all cases. Of
+bodies with the same results only the first stands there.
 """
 
 import os
@@ -39,6 +37,11 @@ FLAGS = ["-std=c11", "-O0", "-fno-diagnostics-show-caret", "-ffp-contract=off",
          "-Werror=incompatible-pointer-types", "-Werror=implicit-function-declaration",
          "-Werror=return-type"]
 
+MISTAKE = """static int mistake;
+__attribute__((constructor)) static void read_mistake(void) {
+    mistake = atoi(getenv("MISTAKE"));
+}"""
+
 
 def with_bodies(text, region, bodies):
     """The reference with a function for each of {number: body}, behind that of the
@@ -46,7 +49,7 @@ def with_bodies(text, region, bodies):
     lines = text.split("\n")
     first, end = around(lines, region)
     name = re.search(r"(\w+)\(", lines[first])[1]
-    copies, chosen = ["extern int mistake;"], []
+    copies, chosen = [MISTAKE], []
     for k, body in bodies.items():
         copy = lines[first:region.start] + ["{", *body, "}"] + lines[region.end:end]
         copy[0] = copy[0].replace(f"{name}(", f"{name}_{k}(", 1)
@@ -78,7 +81,7 @@ def compiled(made, name, bodies, folder):
         write_file(folder / "source.c", with_bodies(text, region, bodies))
         status, said, _ = run(
             *compiling.compiler(), *FLAGS, f"-DCHECK={name}", "-I", made,
-            f'-DSOURCE="{folder / "source.c"}"', GRADER / "run_wrong_bodies.c",
+            f'-DSOURCE="{folder / "source.c"}"', GRADER / "grade.c",
             "-o", folder / "program", "-lm", allowed=(), together=True, cwd=folder)
         wrong = with_errors(said)
         if not status:
@@ -91,13 +94,13 @@ def compiled(made, name, bodies, folder):
 
 def results(made, name, bodies, folder):
     """{number: (exit status, what it has written)} of those of the bodies that compile."""
-    (folder / "results").mkdir()
-    (folder / "token").write_text("\n")
-    said = run(folder / "program", name, *compiled(made, name, bodies, folder), allowed=(),
-               together=True, cwd=folder).out
-    return {int(k): (int(status), (folder / "results" / k).read_text(errors="replace"))
-            for k, status in re.findall(r"^(\d+) (-?\d+)$", said, re.M)
-            if (folder / "results" / k).exists()}
+    found, path = {}, folder / "written"
+    for k in compiled(made, name, bodies, folder):
+        path.write_text("")
+        ended = compiling.run(["env", f"MISTAKE={k}", folder / "program", name, path], 2,
+                              folder=folder, given="\n")
+        found[k] = ended.status, path.read_text(errors="replace")
+    return found
 
 
 def of_exercise(made, exercise):

@@ -88,6 +88,13 @@ NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|("(?:\\.|[^"\\\n])*"|'
                       r"'(?:\\.|[^'\\\n])*')", re.S)
 
 
+def code_of(text, with_strings=False):
+    """A text without comments, line for line; without strings they become 0."""
+    return NOT_CODE.sub(
+        lambda m: m[1] if m[1] and with_strings
+        else "0 "[not m[1]] + "\n" * m[0].count("\n"), text)
+
+
 def plain(code):
     """Code without comments, strings and directives."""
     return re.sub(r"^#(.*\\\n)*.*", "", NOT_CODE.sub(" ", code), flags=re.M)
@@ -104,7 +111,7 @@ class Region:
 
     def code(self):
         """The body without comments and blanks."""
-        return "".join(without_comments("\n".join(self.body)).split())
+        return "".join(code_of("\n".join(self.body), True).split())
 
 
 def read_regions(text, label, known=None):
@@ -150,10 +157,6 @@ def regions(text, label, known=None):
         if isinstance(region, str):
             raise Broken(region)
     return found
-
-
-def without_comments(text):
-    return NOT_CODE.sub(lambda m: m[1] or " ", text)
 
 
 def stub_body(name, region):

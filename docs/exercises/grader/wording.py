@@ -2,17 +2,14 @@
 is, and what the lines themselves give away."""
 
 import re
-import shutil
 import signal
 
-import compiling
 import neighbors
 from comparing import read_results
-from compiling import CHECK_SECONDS, SANITIZE, WRITTEN, compile_grader, make_results
+from compiling import SANITIZE, WRITTEN, compile_grader, make_results
 from cutting import reference_regions
 from files import REFERENCE, ROOT, read_text
-from refusing import code_of
-from source_file import chapters, regions
+from source_file import chapters, code_of, regions
 from wrong_bodies import load_mistakes, named, right_results, wrong_bodies
 
 
@@ -93,27 +90,13 @@ def find_crash(made, source, label, name, folder):
                         memory=0, given="\n", environment=[
                             "ASAN_OPTIONS=detect_leaks=0:handle_segv=2:handle_abort=2:"
                             "handle_sigfpe=2:hard_rss_limit_mb=1024"])[0].output
-    said += names_of_frames(said, folder / "sanitized")
     kind = re.search(r"ERROR: AddressSanitizer:? (.+?) on ", said)
-    access = re.search(r"^(READ|WRITE) of size", said, re.M)
     place = re.search(r" in (\w+) \S*" + re.escape(label) + r":(\d+)", said)
     lines = re.findall(r"^\S*" + re.escape(label) + r":\d+:.*runtime error: .*",
                        said, re.M)[:3]
     if kind and place:
-        lines.append(f"{label}:{place[2]}: {kind[1]}"
-                     + (f" ({access[1].lower()})" if access else "")
-                     + f" in {place[1]}")
+        lines.append(f"{label}:{place[2]}: {kind[1]} in {place[1]}")
     return "".join(f"the sanitizer says: {line}\n" for line in lines)
-
-
-def names_of_frames(said, program):
-    """" in FUNCTION FILE:LINE" for the places in a program that clang's sanitizer
-    gives as numbers: it would start another program to name them."""
-    places = re.findall(rf"\({re.escape(str(program))}\+(0x[0-9a-f]+)\)", said)[:8]
-    if not places or not shutil.which("addr2line"):
-        return ""
-    lines = compiling.run(["addr2line", "-f", "-e", program, *places], CHECK_SECONDS).output
-    return re.sub(r"(.*)\n(.*)\n", r" in \1 \2\n", lines)
 
 
 # A pointer through which a line reads or writes: p[...], p->..., *p.
@@ -133,18 +116,6 @@ def null_pointer(said, label):
     name = names.pop() if len(names) == 1 else "("
     what = "a null pointer is used" if name.endswith("(") else f"{name} is a null pointer"
     return f"{what}, in line {found[1]}: {line}"
-
-
-def open_braces(text):
-    """A word on braces that do not match, which compilers notice far too late."""
-    def balance(code):
-        return code.count("{") - code.count("}")
-
-    extra = balance(text) - balance(read_text(REFERENCE))
-    if extra == 0:
-        return ""
-    return ("the braces { } of what you wrote do not match: "
-            f"there are {abs(extra)} too many {'{' if extra > 0 else '}'}\n")
 
 
 def likely_cause(made, exercise, word, written, said):

@@ -14,8 +14,7 @@ import neighbors
 from comparing import Case, close, read_results
 from compiling import CHECK_SECONDS, run_folder
 from files import EXERCISES, REFERENCE, Trouble, digest, read_text, shown
-from refusing import code_of
-from source_file import regions
+from source_file import code_of, regions
 
 KNOWN = EXERCISES / "wrong_bodies.txt"
 FEW = 8  # so many different numbers are not the same by chance

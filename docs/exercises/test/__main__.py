@@ -20,11 +20,6 @@ from pathlib import Path
 
 from groups import WORK, Group
 
-# Those that take longest come first, so that two at a time end together.
-LONGEST = ["mistakes", "bad_students", "bugs", "trainings", "answers", "reference",
-           "single_stubs", "gradescope", "a_class"]
-
-
 def all_groups():
     """{name: function} of all groups."""
     found = {}
@@ -32,7 +27,7 @@ def all_groups():
         module = importlib.import_module(path.stem)
         found.update({name: f for name, f in inspect.getmembers(module, inspect.isfunction)
                       if f.__module__ == path.stem and name[0] != "_"})
-    return {name: found[name] for name in [*LONGEST, *sorted({*found} - {*LONGEST})]}
+    return found
 
 
 def run_group(g):

@@ -16,18 +16,14 @@ static void print_answer(const char *name, double value) {
 // Numbers around 0, with variance 1.
 static Mat random_mat(int rows, int cols, uint64_t state) {
     Mat m = arena_mat(&room, rows, cols);
-    for (int i = 0; i < rows; i++)
-        for (int j = 0; j < cols; j++)
-            *at(m, i, j) = (real)(sqrt(12) * (uniform(&state) - 0.5));
+    for (real *x = m.at; x < m.at + rows * cols; x++)
+        *x = (real)(sqrt(12) * (uniform(&state) - 0.5));
     return m;
 }
 
-// √Σ x²
+// √Σ x², of whole rows
 static double length_of(Mat m) {
-    double total = 0;
-    for (int i = 0; i < m.rows; i++)
-        total += (double)dot(row(m, i), row(m, i), m.cols);
-    return sqrt(total);
+    return l2_norm(m.at, (size_t)m.rows * (size_t)m.cols);
 }
 
 static double distance(Mat a, Mat b) {
@@ -80,45 +76,36 @@ static void parameter_counts(void) {
     print_answer("vocabulary", ffn / big.d_model);
 }
 
-static void layer_sizes(Config config, const char *kind) {
-    Transformer *t = started(&config);
-    Pass pass = {.arena = &room, .config = &config, .sentences = 1};
-    Mat x = random_mat(10, 64, 42);
-    for (int l = 1; l <= 12; l++) {
-        EncoderLayerSaved s;
-        x = encoder_layer_forward(&pass, &s, &t->encoder.layer[l - 1], x,
-                                  (Mask){0});
-        if (l == 1 || l == 12 || (l == 6 && config.norm == PRE_NORM)) {
-            printf("%s_size_%d", kind, l);
-            print_answer("", length_of(x));
+// After 1, 6 and 12 layers, and of the gradient below 6 and 12, as far as asked for.
+static void sizes(Config config, const char *kind) {
+    static const int layers[] = {1, 6, 12};
+    for (int k = 0; k < 3; k++) {
+        config.layers = layers[k];
+        Transformer *t = started(&config), *g = transformer_zeros(&config);
+        Pass pass = {.arena = &room, .config = &config, .sentences = 1};
+        Mat x = random_mat(10, 64, 42), dout = random_mat(10, 64, 43);
+        EncoderSaved s;
+        encoder_forward(&pass, &s, &t->encoder, x, (Mask){0});
+        Mat dx = encoder_backward(&pass, &s, &t->encoder, &g->encoder, dout);
+        for (int l = 0; l < config.layers; l++) {
+            EncoderLayerSaved layer;
+            x = encoder_layer_forward(&pass, &layer, &t->encoder.layer[l], x,
+                                      (Mask){0});
         }
+        if (layers[k] != 6 || config.norm == PRE_NORM)
+            printf("%s_size_%d = %.9g\n", kind, layers[k], length_of(x));
+        if (layers[k] > 1)
+            printf("%s_gradient_%d = %.9g\n", kind, layers[k], length_of(dx));
+        transformer_free(t);
+        transformer_free(g);
     }
-    transformer_free(t);
-}
-
-static void input_gradient(Config config, const char *kind, int layers) {
-    config.layers = layers;
-    Transformer *t = started(&config), *g = transformer_zeros(&config);
-    Pass pass = {.arena = &room, .config = &config, .sentences = 1};
-    EncoderSaved s;
-    encoder_forward(&pass, &s, &t->encoder, random_mat(10, 64, 42), (Mask){0});
-    Mat dx = encoder_backward(&pass, &s, &t->encoder, &g->encoder,
-                              random_mat(10, 64, 43));
-    printf("%s_gradient_%d", kind, layers);
-    print_answer("", length_of(dx));
-    transformer_free(t);
-    transformer_free(g);
 }
 
 static void pre_and_post_norm(void) {
-    Config config = small_model(12, 64, 4);
-    const char *kind[] = {"post", "pre"};
-    for (int k = 0; k < 2; k++) {
-        config.norm = k ? PRE_NORM : POST_NORM;
-        layer_sizes(config, kind[k]);
-        input_gradient(config, kind[k], 6);
-        input_gradient(config, kind[k], 12);
-    }
+    Config config = small_model(0, 64, 4);
+    sizes(config, "post");
+    config.norm = PRE_NORM;
+    sizes(config, "pre");
 }
 
 static void distant_positions(void) {
@@ -239,19 +226,17 @@ static double rotary_score(const Rotation *r) {
 }
 
 static void rotary_positions(void) {
-    const char *name[] = {"", "score_interleaved", "score_rotate_half"};
-    for (int pairing = INTERLEAVED; pairing <= ROTATE_HALF; pairing++) {
-        const Modern m = {.rotary = pairing, .rotary_base = 10000};
-        Rotation r = rotation_of(&room, &m, 8, 0, 10);
-        Rotation later = rotation_of(&room, &m, 8, 100, 10);
-        print_answer(name[pairing], rotary_score(&r));
-        if (pairing == ROTATE_HALF) {
-            Mat dq = random_mat(10, 8, 44);
-            rotate(dq, &r, -1);
-            print_answer("score_100_later", rotary_score(&later));
-            print_answer("rotary_dq", *at(dq, 9, 2));
-        }
-    }
+    Modern m = {.rotary = INTERLEAVED, .rotary_base = 10000};
+    Rotation r = rotation_of(&room, &m, 8, 0, 10);
+    print_answer("score_interleaved", rotary_score(&r));
+    m.rotary = ROTATE_HALF;
+    r = rotation_of(&room, &m, 8, 0, 10);
+    print_answer("score_rotate_half", rotary_score(&r));
+    Rotation later = rotation_of(&room, &m, 8, 100, 10);
+    print_answer("score_100_later", rotary_score(&later));
+    Mat dq = random_mat(10, 8, 44);
+    rotate(dq, &r, -1);
+    print_answer("rotary_dq", *at(dq, 9, 2));
 }
 
 static void swiglu(void) {
@@ -291,27 +276,17 @@ static void grouped_queries(void) {
     print_answer("grouped_cache", 2.0 * 32 * 8 * 128 * 8192);
 }
 
-// Σ of most/(c₁! c₂! …) over all ways to deal places to letters: c₁, c₂, … are
-// what each gets, and most is the largest of them, or `most` if that is larger.
-static double dealt(int letters, int places, int most) {
-    if (letters == 0)
-        return places ? 0 : most;
-    double total = 0, factorial = 1;
-    for (int c = 0; c <= places; c++) {
-        factorial *= c ? c : 1;
-        total += dealt(letters - 1, places - c, c > most ? c : most)
-               / factorial;
-    }
-    return total;
-}
-
 // Without positions a letter is the first with the share of the places that it
-// has; the best guess is the one that has most.
+// has; the best guess is the one that has most. All sequences are tried.
 static double best_first(const Task *t) {
-    double ways = dealt(t->source_words, t->S, 0);
-    for (int i = 1; i <= t->S; i++)
-        ways *= (double)i / t->source_words;
-    return 100 * ways / t->S;
+    long ways = lround(pow(t->source_words, t->S)), total = 0;
+    for (long way = 0; way < ways; way++) {
+        int places[64] = {0}, most = 0, i = 0;
+        for (long rest = way; i < t->S; rest /= t->source_words, i++)
+            most = max_int(most, ++places[rest % t->source_words]);
+        total += most;
+    }
+    return 100.0 * (double)total / (double)ways / t->S;
 }
 
 static void best_guesses(void) {
@@ -322,34 +297,29 @@ static void best_guesses(void) {
     print_answer("jump_best", 100.0 / (task_named("jump")->S - 1));
 }
 
-static int count_words(const char *sentence) {
-    int words = 1;
-    for (; *sentence; sentence++)
-        words += *sentence == ' ';
-    return words;
+// One of so many sentences as likely as this one, which has `nouns` nouns of
+// `choices`: what it adds to the guesses, and to the losses with and without kinds.
+static void count_sentence(const char *text, double p, int nouns, int choices,
+                           double total[3]) {
+    int words = 2; // with END
+    for (; *text; text++)
+        words += *text == ' ';
+    total[0] += p * words;
+    total[1] -= p * log(p / pow(choices, nouns));
+    total[2] -= p * log(p / pow(NOUNS, nouns));
 }
 
 static void what_text_tells(void) {
-    double guesses = 0, loss = 0, without_kinds = 0;
-    // each of these has one noun of its kind ...
-    double p = 2.0 / 3 / (GROUPS * TELLING);
-    for (int k = 0; k < GROUPS * TELLING; k++) {
-        guesses += p * (count_words(telling[k / TELLING][k % TELLING]) + 1);
-        loss -= p * log(p / NOUNS_EACH);
-        without_kinds -= p * log(p / NOUNS);
-    }
-    // ... and of these each has any two
-    p = 1.0 / 3 / NEUTRAL;
-    for (int k = 0; k < NEUTRAL; k++) {
-        guesses += p * (count_words(neutral[k]) + 1);
-        loss -= p * log(p / NOUNS / NOUNS);
-        without_kinds -= p * log(p / NOUNS / NOUNS);
-    }
+    double total[3] = {0}, p = 2.0 / 3 / (GROUPS * TELLING);
+    for (int k = 0; k < GROUPS * TELLING; k++) // each with a noun of its kind
+        count_sentence(telling[k / TELLING][k % TELLING], p, 1, NOUNS_EACH, total);
+    for (int k = 0; k < NEUTRAL; k++) // each with any two
+        count_sentence(neutral[k], 1.0 / 3 / NEUTRAL, 2, NOUNS, total);
+    double guesses = total[0], nouns = GROUPS * LABELLED;
     print_answer("guesses", guesses);
-    print_answer("least_loss", loss / guesses);
-    print_answer("loss_without_kinds", without_kinds / guesses);
+    print_answer("least_loss", total[1] / guesses);
+    print_answer("loss_without_kinds", total[2] / guesses);
     print_answer("seventh_steps", 250 * guesses * 7 / (guesses - 1));
-    double nouns = GROUPS * LABELLED;
     print_answer("without_label", nouns * pow(1 - 1 / nouns, 100));
 }
 

@@ -11,7 +11,6 @@ from groups import (CI, ONE, REFERENCE, REGION, of_kind, ran, running, student, 
 import compiling
 import refusing
 import source_file
-import wording
 
 
 # name: (claim, body, word of the result, what else it says)
@@ -27,11 +26,6 @@ BAD = {
     for (long i = 0; i < 1 << 24; i++)
         printf("%063ld\\n", i);
 """, "stopped: it prints more than 10 MB"),
-    "linear_backward": ("reads standard input", """\
-    int c;
-    while ((c = getchar()) != EOF)
-        ;
-""", "wrong: "),
     "embedding_backward": ("takes memory without end", """\
     for (;;)
         *(volatile char *)malloc(1 << 24) = 1;
@@ -49,6 +43,7 @@ BAD = {
                               "    return my_own_helper(x);\n",
                               "my_own_helper stands outside of the region"),
     "decoder_layer_forward": ("one brace too many", "    }\n}\n", "do not match"),
+    "decoder_layer_backward": ("one brace too few", "    {\n&\n", "1 of { stay open"),
     "loss_backward": ("writes one place after the last", "    d[V] = 1;\n&\n",
                       "wrong: "),
     "clip_factor": ("ends by a signal of which one seldom hears", "    int raise(int);\n"
@@ -152,27 +147,14 @@ __attribute__((constructor)) static void early(void) {
 """, "__attribute__ is not allowed"),
     ("redefines what the grader uses", r"(?=#include <stdio.h>\n)",
      "#define fabs(x) 0.0\n", "# is not allowed"),
-    ("includes the reference behind a quotation mark that stays open", r"\A(.*)\Z",
-     lambda m: INCLUDES.replace("GIVEN", m[1]), "a quotation mark stays open"),
+    ("hides what it includes behind a quotation mark that stays open", r"\A",
+     '#ifdef _WIN32\n" /*\n#endif\n#include "../../../../transformer.c"\n// */\n',
+     "a quotation mark stays open"),
     ("leaves a part out with a line that the file has elsewhere",
      r"(?=#include <stdio.h>\n)", "#ifdef _WIN32\n#endif\n", "# is not allowed"),
     ("draws a line into a directive by a comment", r"(?<=#include <stdio.h>)(\n)",
      r" /*\1*/ ", "#include <stdio.h> /* is not allowed"),
 ]
-# The reference, included; and the file as it was given, which no compiler sees.
-INCLUDES = """#ifdef _WIN32
-" /*
-#endif
-#include "../../../../transformer.c"
-#if 0
-// */
-GIVEN
-#ifdef _WIN32
-" /*
-#endif
-#endif
-// */
-"""
 # Bodies of that region, compiled although the tool would refuse their text. @FILE@
 # is the reference's grader.
 DECLARED = """\
@@ -231,18 +213,11 @@ def cheats(g):
             source_file.Region(6, ["    int x = 1;", f"    {line}"]), "mine.c")
         g.holds(f"a line with {word} is refused", said
                 == f"mine.c:8: {word} is not allowed in an exercise", said)
-    said = refusing.refusal(source_file.Region(6, ["    int sys##tem;"]), "mine.c")
-    g.holds("a name may not be joined of two halves", said
-            == "mine.c:7: # is not allowed in an exercise", said)
-    for how, environment, tried in (("", {}, CHEATS), ("not confined: ", {
-            "EXERCISES_UNCONFINED": "1"}, CHEATS[::2])):
-        g.tool("grade", source, f"JSON={result}",
-               "N=" + ",".join(c[0] for c in tried), environment=environment)
-        tests = g.graded(result)
-        for name, claim, _, say in tried:
-            g.holds(f"{how}a body that {claim} gets nothing: {say}", say in
-                    tests[name]["output"] and tests[name]["score"] == 0,
-                    tests[name]["output"])
+    g.tool("grade", source, f"JSON={result}", "N=" + ",".join(c[0] for c in CHEATS))
+    tests = g.graded(result)
+    for name, claim, _, say in CHEATS:
+        g.holds(f"a body that {claim} gets nothing: {say}", say in tests[name]["output"]
+                and tests[name]["score"] == 0, tests[name]["output"])
 
 
 def honest(g):
@@ -317,13 +292,6 @@ def behind(g):
                 and "a key" not in said, said)
     else:
         g.lines.append("skip this system cannot confine a program")
-
-
-def signals(g):
-    words = {number: wording.signal_in_words(number) for number in signal.valid_signals()}
-    g.holds(f"all {len(words)} signals have words", all(
-        re.match("[A-Za-z]", text) and "unknown" not in text.lower()
-        for number, text in words.items() if number < 32), str(words))
 
 
 def interrupted(g):
