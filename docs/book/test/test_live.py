@@ -96,6 +96,16 @@ def test_numbers(browser):
     claim(not wrong, "the book's numbers for the red car are the page's", wrong)
 
 
+def test_checksum(browser):
+    """Where the tour ends: the model of the book's reversal, all bits of it."""
+    live = Live(browser, "#task=book&step=300", ready=TRAINS)
+    live.trained(300)
+    same = (DOCS / "book" / "records" / "300-steps.txt").read_text(encoding="utf-8")
+    wanted = re.search(r"reverse\.train\.tsv.*?checksum (\w+)", same, re.DOTALL)[1]
+    claim(live.text("#checksum") == wanted, "after 300 steps the checksum is the book's",
+          (live.text("#checksum"), wanted))
+
+
 def test_breaks(browser):
     """What each switch gives, beside the training that is not broken."""
     exact, held_out, losses = {}, {}, {}
@@ -134,6 +144,7 @@ def main():
             test_functions()
             test_links(browser)
             test_numbers(browser)
+            test_checksum(browser)
         claim_quiet(browser)
     end()
 
