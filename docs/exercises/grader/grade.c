@@ -249,7 +249,8 @@ static void grade_head(void) {
         Mat m = slice_cols(input("m", 3 * T, D + 4), 2, D);
         start(name[c]);
         Mat block = head(m, which[c][0], T, which[c][1], K);
-        ptrdiff_t offset = block.at - m.at;
+        bool in_pool = block.at >= pool && block.at < pool + POOL_SIZE;
+        ptrdiff_t offset = in_pool ? block.at - m.at : -1; // or somewhere
         result_number("rows", block.rows);
         result_number("cols", block.cols);
         result_number("row_stride", block.row_stride);
