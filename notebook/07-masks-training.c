@@ -46,10 +46,8 @@ void step(Trainer *t, const Batch *batch, bool causal) {
     Pass pass = {.arena = &t->arena, .config = &t->model->config};
     Saved saved;
     Mat logits = forward(&pass, &saved, t->model, batch, causal);
-    Mat lse = arena_mat(&t->arena, logits.rows, 1);
-    Loss loss = loss_forward(lse, logits, batch->expected, 0, &t->arena);
+    Loss loss = loss_and_gradient(&t->arena, logits, batch->expected);
     clear(t->gradient->list.values, t->gradient->list.count);
-    loss_backward(logits, logits, lse, batch->expected, 0, loss.tokens);
     transformer_backward(&pass, &saved, t->model, t->gradient, logits);
     update(t, loss);
 }

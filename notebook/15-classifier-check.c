@@ -3,20 +3,16 @@
 // The first argument says which test; each prints a CSV of its own. The model
 // is small, all its parameters are random, and its batch is padded.
 //
-// gradients: every element of every gradient against finite differences.
+// gradients: every element of every gradient against finite differences, in
+// columns of measure.h behind
 //
-//     norm,hidden,tensor,elements,error
+//     norm,hidden
 //
 // norm: post or pre. hidden: where padding is, "both" (attention and mean),
-// "attention" or "neither". error: the largest |a - b| / max(|a|, |b|, 0.001)
-// in this tensor. Positions are learned here, so that they have a gradient.
+// "attention" or "neither". Positions are learned here, so that they have a
+// gradient.
 //
-// values: one step of training, for another program to repeat.
-//
-//     norm,kind,name,place,value
-//
-// kind: "parameter" or "gradient", element `place` of the tensor `name`;
-// "logit"; "loss", before the step (place 0) and after it (1).
+// values: one step of training, for another program to repeat, behind norm.
 //
 // pads: one sentence with up to MOST_PADS pads behind it.
 //
@@ -69,12 +65,10 @@ Mat logits_of(Trainer *t) {
     return logits_for(t, &batch);
 }
 
-double loss_of(Trainer *t) {
+Loss loss_of(Trainer *t) {
     Pass pass = {.arena = &t->arena, .config = &t->model->config};
-    Loss loss = classifier_gradient(&pass, t->model, t->gradient, &batch,
-                                    hide(&t->arena, &batch));
-    arena_release(&t->arena, 0);
-    return loss.loss / (double)loss.tokens;
+    return classifier_gradient(&pass, t->model, t->gradient, &batch,
+                               hide(&t->arena, &batch));
 }
 
 // All configurations.

@@ -3,28 +3,12 @@
 // The first argument says which test; each prints a CSV of its own. The model
 // is small, and all its parameters are random.
 //
-// gradients: every element of every gradient against finite differences.
+//     gradients   every element of every gradient against finite differences
+//     values      one step of training, for another program to repeat
+//     future      one token of a text replaced by another
+//     cache       token by token with the cache, against the forward pass
 //
-//     tensor,elements,error
-//
-// error: the largest |a - b| / max(|a|, |b|, 0.001) in this tensor.
-//
-// values: one step of training, for another program to repeat.
-//
-//     kind,name,place,value
-//
-// kind: "parameter" or "gradient", element `place` of the tensor `name`;
-// "logit"; "loss", before the step (place 0) and after it (1).
-//
-// future: one token of a text replaced by another.
-//
-//     position,difference
-//
-// difference: the largest change of a logit at that position.
-//
-// cache: token by token with the cache, against the forward pass.
-//
-//     position,difference
+// Their columns are those of measure.h.
 //
 // sampling: what temperature, top-k and top-p leave of given logits.
 //
@@ -55,11 +39,9 @@ Pass new_pass(Trainer *t) {
                   .sentences = B};
 }
 
-double loss_of(Trainer *t) {
+Loss loss_of(Trainer *t) {
     Pass pass = new_pass(t);
-    Loss loss = gpt_gradient(&pass, t->model, t->gradient, &batch);
-    arena_release(&t->arena, 0);
-    return loss.loss / (double)loss.tokens;
+    return gpt_gradient(&pass, t->model, t->gradient, &batch);
 }
 
 Mat logits_of(Trainer *t) {

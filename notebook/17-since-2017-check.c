@@ -4,26 +4,13 @@
 // are small, all their parameters are random, and there is one for each change;
 // a second argument chooses one of them.
 //
-// gradients: every element of every gradient against finite differences.
-// gains-1: the same where all gains are 1, which is too weak.
+//     gradients   every element of every gradient against finite differences
+//     gains-1     the same where all gains are 1, which is too weak
+//     values      one step of training, for another program to repeat
+//     future      one token of each text replaced by another
+//     cache       token by token with the cache, against the forward pass
 //
-//     model,tensor,elements,error
-//
-// error: the largest |a - b| / max(|a|, |b|, 0.001) in this tensor.
-//
-// values: one step of training, for another program to repeat.
-//
-//     model,kind,name,place,value
-//
-// kind: "parameter" or "gradient", element `place` of the tensor `name`;
-// "logit"; "loss", before the step (place 0) and after it (1).
-//
-// future: one token of each text replaced by another.
-// cache: token by token with the cache, against the forward pass.
-//
-//     model,position,difference
-//
-// difference: the largest change of a logit at that position.
+// Their columns are `model` and those of measure.h.
 //
 // same: what should not change the logits, and what should.
 //
@@ -101,11 +88,9 @@ Pass new_pass(Trainer *t) {
                   .sentences = B};
 }
 
-double loss_of(Trainer *t) {
+Loss loss_of(Trainer *t) {
     Pass pass = new_pass(t);
-    Loss loss = modern_gradient(&pass, &model, &gradient, &batch);
-    arena_release(&t->arena, 0);
-    return loss.loss / (double)loss.tokens;
+    return modern_gradient(&pass, &model, &gradient, &batch);
 }
 
 Mat logits_of(Trainer *t) {
@@ -179,7 +164,7 @@ void same_as_gpt(void) {
     GptSaved saved;
     print_change(&t, gpt_forward(&pass, &saved, gpt, input, T),
                  "all off or gpt.h");
-    loss_of(&t);
+    mean_loss(&t, loss_of);
     gpt_gradient(&pass, gpt, dgpt, &batch);
     printf("their gradients,%.3g\n",
            largest_difference(found, mat(dgpt->list.values, 1, n)));

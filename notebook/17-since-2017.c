@@ -102,19 +102,9 @@ void lab_free(Lab *lab) {
     trainer_free(&lab->trainer);
 }
 
-// gpt_train_step, for a model with a change.
-Loss modern_train_step(Lab *lab, Sentence text) {
-    Trainer *t = &lab->trainer;
-    const Config *config = &t->model->config;
-    uint64_t seed = (uint64_t)t->recipe.seed, number = (uint64_t)t->step + 1;
-    Pass pass = {.arena = &t->arena, .config = config};
-    Batch batch = windows(&t->arena, text, t->recipe.batch, config->max_len,
-                          random_key(seed, FOR_ORDER, number));
-    clear(t->gradient->list.values, t->gradient->list.count);
-    Loss loss = modern_gradient(&pass, &lab->model, &lab->gradient, &batch);
-    update(t, loss);
-    arena_release(&t->arena, 0);
-    return loss;
+Loss lab_gradient(Pass *pass, void *lab, const Batch *batch) {
+    Lab *l = lab;
+    return modern_gradient(pass, &l->model, &l->gradient, batch);
 }
 
 // For evaluate_text.
@@ -125,18 +115,21 @@ Mat modern_logits(Pass *pass, const void *model, const int *ids, int T) {
 
 // Trains, and prints how it goes.
 void run_lab(Lab *lab, const GptText *train, const GptText *held_out) {
-    int64_t steps = lab->trainer.recipe.steps;
+    Trainer *t = &lab->trainer;
+    int64_t steps = t->recipe.steps;
     double seconds = 0;
     Loss since = {0};
     for (int64_t step = 1; step <= steps; step++) {
         clock_t started = clock();
-        since = add_losses(since, modern_train_step(lab, train->tokens));
+        Step made = train_on_text(t, train->tokens, t->model->config.max_len,
+                                  lab_gradient, lab);
+        since = add_losses(since, made.loss);
         seconds += (double)(clock() - started) / CLOCKS_PER_SEC;
         if (step * MEASURED / steps == (step - 1) * MEASURED / steps)
             continue;
         Loss loss = evaluate_text(modern_logits, &lab->model,
-                                  &lab->trainer.model->config, held_out->tokens,
-                                  &lab->trainer.arena);
+                                  &t->model->config, held_out->tokens,
+                                  &t->arena);
         printf("seconds,%" PRId64 ",%.6g\ntrain,%" PRId64 ",%.6g\n"
                "held_out,%" PRId64 ",%.6g\n", step, seconds, step,
                bits(since, train), step,

@@ -48,37 +48,17 @@ typedef struct {
 
 // ## Small letters without accents
 
-// The row of a table, sorted by its first column, whose first number is the
-// last one up to c; -1 if there is none.
-int row_up_to(const int *table, int rows, int width, int c) {
-    int low = 0;
-    while (low < rows) {
-        int middle = (low + rows) / 2;
-        if (table[middle * width] <= c)
-            low = middle + 1;
-        else
-            rows = middle;
-    }
-    return low - 1;
-}
-
-#define ROW_UP_TO(table, c)                                      \
-    row_up_to(table[0], (int)(sizeof table / sizeof *table),     \
-              (int)(sizeof *table / sizeof **table), c)
-
 enum { CAPITAL_I_DOT = 0x130, DOT_ABOVE = 0x307 };
 
 int small_letter(int c) {
-    int k = ROW_UP_TO(capitals, c);
-    if (k < 0 || c > capitals[k][1] || (c - capitals[k][0]) % capitals[k][2])
-        return c;
-    return c + capitals[k][3];
+    const int *range = range_of(TABLE(capitals), c);
+    return c + (range ? range[2] : 0);
 }
 
 // The combining class: 0 for a letter, above it for most marks.
 int combining_class(int c) {
-    int k = ROW_UP_TO(classes, c);
-    return k >= 0 && c <= classes[k][1] ? classes[k][2] : 0;
+    const int *range = range_of(TABLE(classes), c);
+    return range ? range[2] : 0;
 }
 
 enum { LONGEST_DECOMPOSITION = 4 };
@@ -86,18 +66,19 @@ enum { LONGEST_DECOMPOSITION = 4 };
 // Writes what a character is made of, down to the last; returns how many. A
 // syllable of Hangul has two or three parts, by its number.
 int decompose(int *to, int c) {
-    int s = c - 0xac00, n = 0, k = ROW_UP_TO(decompositions, c);
+    const int *parts = row_up_to(TABLE(decompositions), c);
+    int s = c - 0xac00, n = 0;
     if (s >= 0 && s < 19 * 21 * 28) {
         to[n++] = 0x1100 + s / (21 * 28);
         to[n++] = 0x1161 + s / 28 % 21;
         if (s % 28)
             to[n++] = 0x11a7 + s % 28;
-    } else if (k < 0 || decompositions[k][0] != c) {
+    } else if (!parts || parts[0] != c) {
         to[n++] = c;
     } else {
-        n = decompose(to, decompositions[k][1]);
-        if (decompositions[k][2])
-            n += decompose(to + n, decompositions[k][2]);
+        n = decompose(to, parts[1]);
+        if (parts[2])
+            n += decompose(to + n, parts[2]);
     }
     return n;
 }
@@ -223,16 +204,15 @@ void cut_text(Sentence *s, const void *of, const char *text) {
     free(form);
 }
 
-// Any bytes without a zero -> [CLS], their tokens, [SEP]; the caller frees
+// A text -> [CLS], their tokens, [SEP]; the caller frees
 // them. A character becomes as many tokens as it is decomposed into, at most.
 Sentence cut_words(const WordPieces *w, const char *text) {
-    char *valid = repaired(text);
-    size_t most = LONGEST_DECOMPOSITION * strlen(valid) + 2;
+    check_text(text);
+    size_t most = LONGEST_DECOMPOSITION * strlen(text) + 2;
     Sentence s = {allocate(most, sizeof(int)), 0};
     s.id[s.length++] = w->tokens.special[CLS];
-    cut_around(&s, &w->tokens, false, cut_text, w, valid);
+    cut_around(&s, &w->tokens, false, cut_text, w, text);
     s.id[s.length++] = w->tokens.special[SEP];
-    free(valid);
     return s;
 }
 

@@ -311,11 +311,10 @@ void cut_around_normalized(Sentence *s, const void *of, const char *text) {
     cut_around(s, &b->tokens, true, cut_plain_bytes, b, text);
 }
 
-// Any bytes without a zero -> their tokens; the caller frees them.
+// A text -> its tokens; the caller frees them.
 Sentence cut_bytes(const BytePairs *b, const char *text) {
-    char *valid = repaired(text);
-    Sentence s = {allocate(strlen(valid) + 1, sizeof(int)), 0};
-    cut_around(&s, &b->tokens, false, cut_around_normalized, b, valid);
-    free(valid);
+    check_text(text);
+    Sentence s = {allocate(strlen(text) + 1, sizeof(int)), 0};
+    cut_around(&s, &b->tokens, false, cut_around_normalized, b, text);
     return s;
 }

@@ -134,16 +134,12 @@ char *write_utf8(char *to, int c) {
 
 // The number behind \u.
 int read_hex(JsonFile *f) {
-    int value = 0;
-    for (int i = 0; i < 4; i++, f->at++) {
-        const char *digits = "0123456789abcdefABCDEF";
-        const char *digit = *f->at ? strchr(digits, *f->at) : NULL;
-        if (!digit)
-            refuse_json(f, "\\u needs four hexadecimal digits");
-        int k = (int)(digit - digits);
-        value = 16 * value + (k < 16 ? k : k - 6);
-    }
-    return value;
+    unsigned value = 0;
+    if (strspn(f->at, "0123456789abcdefABCDEF") < 4)
+        refuse_json(f, "\\u needs four hexadecimal digits");
+    sscanf(f->at, "%4x", &value);
+    f->at += 4;
+    return (int)value;
 }
 
 // An escape by number: \u0120, or two of them for a character above U+FFFF.
@@ -191,34 +187,22 @@ const char *read_json_string(JsonFile *f) {
     return text;
 }
 
-// One digit or more.
-void take_digits(JsonFile *f) {
-    size_t digits = strspn(f->at, "0123456789");
-    if (!digits)
-        refuse_json(f, "a value or a digit is missing");
-    f->at += digits;
+bool is_digit(char c) {
+    return c >= '0' && c <= '9';
 }
 
 // A number such as -12.5e+3. strtod alone would also take 012, 12., hexadecimal
 // digits, infinities and NaN.
 double read_json_number(JsonFile *f) {
-    double value = strtod(f->at, NULL);
-    f->at += *f->at == '-';
-    if (*f->at == '0')
-        f->at++;
-    else
-        take_digits(f);
-    if (*f->at == '.') {
-        f->at++;
-        take_digits(f);
-    }
-    if (*f->at == 'e' || *f->at == 'E') {
-        f->at++;
-        f->at += *f->at == '+' || *f->at == '-';
-        take_digits(f);
-    }
+    char *end, *first = f->at + (*f->at == '-');
+    double value = strtod(f->at, &end);
+    char *point = memchr(first, '.', (size_t)max_int((int)(end - first), 0));
+    if (!is_digit(*first) || !is_digit(end[-1]) || (point && !is_digit(point[1]))
+        || (*first == '0' && (is_digit(first[1]) || (first[1] | ' ') == 'x')))
+        refuse_json(f, "a value or a digit is missing");
     if (!isfinite(value))
         refuse_json(f, "a number that is too large");
+    f->at = end;
     skip_json_space(f);
     return value;
 }

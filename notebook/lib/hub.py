@@ -198,34 +198,6 @@ def byte_characters():
 
 
 @functools.lru_cache(None)
-def learn_merges(text, count):
-    """[(left, right)], byte pairs within words and the blanks before them."""
-    character = byte_characters()
-    words = Counter(tuple(character[b] for b in word.encode())
-                    for word in re.findall(r" ?\w+|[^\w\s]+|\s", text))
-    merges = []
-    for _ in range(count):
-        pairs = Counter()
-        for word, times in words.items():
-            for pair in zip(word, word[1:]):
-                pairs[pair] += times
-        merges.append(max(pairs, key=lambda pair: (pairs[pair], pair)))
-        words = Counter({joined(word, merges[-1]): times
-                         for word, times in words.items()})
-    return tuple(merges)
-
-
-def joined(word, pair):
-    """The pieces of a word, with this pair made one wherever it occurs."""
-    new, i = [], 0
-    while i < len(word):
-        both = tuple(word[i:i + 2]) == pair
-        new.append("".join(pair) if both else word[i])
-        i += 1 + both
-    return tuple(new)
-
-
-@functools.lru_cache(None)
 def book(characters):
     with open(f"{ROOT}/data/book.train.txt", encoding="utf-8") as file:
         return file.read(characters)
@@ -236,9 +208,14 @@ AT_BORDERS = (("1", "2"), ("3", "4"), (".", "Ċ"), ("Ġ", "Ġ"))
 
 
 def byte_pairs(count=250):
-    """A small vocabulary of byte pairs -> {token: number}, [(left, right)]"""
-    merges = [*learn_merges(book(30000), count), *AT_BORDERS]
+    """A small vocabulary of byte pairs, which join the most frequent words from
+    their beginnings on -> {token: number}, [(left, right)]"""
     character = byte_characters()
+    words = Counter("".join(character[b] for b in word.encode())
+                    for word in re.findall(r" ?\w+|[^\w\s]+", book(30000)))
+    merges = [(word[:k], word[k]) for word, _ in words.most_common(count)
+              for k in range(1, len(word))]
+    merges = [*list(dict.fromkeys(merges))[:count], *AT_BORDERS]
     tokens = [*sorted(character.values()), *map("".join, merges),
               "<|endoftext|>"]
     return {token: n for n, token in enumerate(dict.fromkeys(tokens))}, merges
@@ -310,9 +287,12 @@ def special_part(token):
     return {"SpecialToken": {"id": token, "type_id": 0}}
 
 
-def tokenizer_json(kind, *words):
-    """What tokenizer.json says of either tokenizer, with words that were added."""
-    vocab, merges = byte_pairs()
+def tokenizer_json(kind, *words, vocab=None, merges=None):
+    """What tokenizer.json says of either tokenizer, with words that were added.
+    Without a vocabulary it is the small one."""
+    if not vocab:
+        vocab, pairs = byte_pairs()
+        merges = list(map(" ".join, pairs))
     pieces = {token: n for n, token in enumerate(word_pieces())}
     around = [special_part("[CLS]"), {"Sequence": {"id": "A", "type_id": 0}},
               special_part("[SEP]")]
@@ -331,7 +311,7 @@ def tokenizer_json(kind, *words):
             "model": {"type": "BPE", "dropout": None, "unk_token": None,
                       "continuing_subword_prefix": "", "end_of_word_suffix": "",
                       "fuse_unk": False, "byte_fallback": False, "vocab": vocab,
-                      "merges": list(map(" ".join, merges))}},
+                      "merges": merges}},
         "bert": {
             "normalizer": {"type": "BertNormalizer", "clean_text": True,
                            "handle_chinese_chars": True, "strip_accents": None,

@@ -70,12 +70,26 @@ void print_differences(const char *label, Mat a, Mat b, int T) {
 // ## Is a model right?
 //
 // A model whose parameters are all random, its gradients against finite
-// differences, and one step of training for another program to repeat.
+// differences, and one step of training for another program to repeat. The
+// columns of the CSV, behind those of the lab:
+//
+//     tensor,elements,error     error: the largest |a - b| / max(|a|, |b|, 0.001)
+//                               of a gradient and the finite difference
+//     kind,name,place,value     kind: "parameter" or "gradient", element `place`
+//                               of the tensor `name`; "logit"; "loss", before
+//                               the step (place 0) and after it (1)
+//     position,difference       the largest change of a logit at a position
 
-// What a lab checks: a batch's logits and mean loss. The gradients are added to
-// what is there.
+// What a lab checks: a batch's logits, in the trainer's arena, and loss. The
+// gradients are added to what is there.
 typedef Mat LogitsOf(Trainer *t);
-typedef double LossOf(Trainer *t);
+typedef Loss LossOf(Trainer *t);
+
+double mean_loss(Trainer *t, LossOf *loss_of) {
+    Loss loss = loss_of(t);
+    arena_release(&t->arena, 0);
+    return average(loss);
+}
 
 // A model that is ready for a step without clipping.
 Trainer random_trainer(Transformer *outline(const Config *),
@@ -94,9 +108,9 @@ double derivative(Trainer *t, LossOf *loss_of, real *x) {
     for (int half = 0; half < 2; half++) {
         double h = half ? 5e-5 : 1e-4;
         *x = (real)((double)kept + h);
-        double above = loss_of(t);
+        double above = mean_loss(t, loss_of);
         *x = (real)((double)kept - h);
-        central[half] = (above - loss_of(t)) / (2 * h);
+        central[half] = (above - mean_loss(t, loss_of)) / (2 * h);
     }
     *x = kept;
     return (4 * central[1] - central[0]) / 3;
@@ -116,7 +130,7 @@ void print_errors(Trainer *t, LossOf *loss_of, const char *label) {
     double *found = allocate(g->count, sizeof *found);
     for (size_t k = 0; k < g->count; k++)
         g->values[k] = 0.5;
-    loss_of(t);
+    mean_loss(t, loss_of);
     for (size_t k = 0; k < g->count; k++)
         found[k] = (double)g->values[k];
     size_t first = 0;
@@ -153,9 +167,9 @@ void print_step(Trainer *t, LogitsOf *logits_of, LossOf *loss_of,
     for (int i = 0; i < logits.rows * logits.cols; i++)
         printf("%slogit,,%d,%.17g\n", label, i,
                (double)logits.at[i]);
-    double before = loss_of(t);
+    double before = mean_loss(t, loss_of);
     print_tensors(&t->gradient->list, label, "gradient");
     update(t, (Loss){0});
     printf("%sloss,,0,%.17g\n%sloss,,1,%.17g\n", label, before, label,
-           loss_of(t));
+           mean_loss(t, loss_of));
 }

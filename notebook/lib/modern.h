@@ -678,26 +678,33 @@ typedef struct {
     Mat hidden;        // (B·T,D)
 } ModernSaved;
 
-// Layer l: x (B·T,D) -> (B·T,D)
-Mat modern_layer_forward(Pass *pass, ModernSaved *saved, int l,
-                         const ModernGpt *t, Mat x) {
-    ModernLayerSaved *s = &saved->layer[l];
-    const ModernLayer *w = &t->layer[l];
-    const Rotation *r = &saved->rotation;
-    const Modern *m = &t->modern;
+// One layer, whose keys and values are in s already: x (B·T,D) and h, its norm
+// -> (B·T,D); the first S keys of each text are seen.
+Mat modern_layer(Pass *pass, const Rotation *r, ModernLayerSaved *s,
+                 const ModernLayer *w, const Modern *m, Mat x, Mat h, int S,
+                 Mask mask) {
     // (1) self-attention
-    Mat h = any_norm_forward(pass, m, &s->attention_norm, &w->attention_norm,
-                             x);
-    rotated_keys(pass, r, &s->attention, &w->attention, h);
     rotated_queries(pass, r, &s->attention, &w->attention, h);
-    Mat y = attend_in_groups(pass, &s->attention, &w->attention,
-                             x.rows / pass->sentences, saved->mask);
+    Mat y = attend_in_groups(pass, &s->attention, &w->attention, S, mask);
     add(y, x);
     // (2) feed-forward network
     h = any_norm_forward(pass, m, &s->network_norm, &w->network_norm, y);
     Mat z = network_forward(pass, m, &s->network, &w->network, h);
     add(z, y);
     return z;
+}
+
+// Layer l: x (B·T,D) -> (B·T,D)
+Mat modern_layer_forward(Pass *pass, ModernSaved *saved, int l,
+                         const ModernGpt *t, Mat x) {
+    ModernLayerSaved *s = &saved->layer[l];
+    const ModernLayer *w = &t->layer[l];
+    const Modern *m = &t->modern;
+    Mat h = any_norm_forward(pass, m, &s->attention_norm, &w->attention_norm,
+                             x);
+    rotated_keys(pass, &saved->rotation, &s->attention, &w->attention, h);
+    return modern_layer(pass, &saved->rotation, s, w, m, x, h,
+                        x.rows / pass->sentences, saved->mask);
 }
 
 // dout (B·T,D) -> the gradient of the layer's input, (B·T,D); dw is added to
@@ -827,21 +834,10 @@ Mat modern_layer_step(Pass *pass, const Rotation *r, const ModernCache *c,
                       int l, Mat x) {
     const ModernLayer *w = &c->model->layer[l];
     const Modern *m = &c->model->modern;
-    GroupedSaved *kept = &c->layer[l];
-    NormSaved n;
-    NetworkSaved f;
-    // (1) self-attention
-    Mat h = any_norm_forward(pass, m, &n, &w->attention_norm, x);
-    extend_rotated_cache(pass, r, kept, &w->attention, h, c->length);
-    rotated_queries(pass, r, kept, &w->attention, h);
-    Mat y = attend_in_groups(pass, kept, &w->attention, c->length + 1,
-                             (Mask){0});
-    add(y, x);
-    // (2) feed-forward network
-    h = any_norm_forward(pass, m, &n, &w->network_norm, y);
-    Mat z = network_forward(pass, m, &f, &w->network, h);
-    add(z, y);
-    return z;
+    ModernLayerSaved s = {.attention = c->layer[l]};
+    Mat h = any_norm_forward(pass, m, &s.attention_norm, &w->attention_norm, x);
+    extend_rotated_cache(pass, r, &s.attention, &w->attention, h, c->length);
+    return modern_layer(pass, r, &s, w, m, x, h, c->length + 1, (Mask){0});
 }
 
 // modern_forward for the next position, of which there are fewer than P in the

@@ -369,54 +369,36 @@ int rows_without(const Tokens *t) {
 
 // ## Characters
 
-// Whether the number c is in a table of n ranges.
-bool in_ranges(const int (*range)[2], size_t n, int c) {
+// The row of a table, sorted by its first column, whose first number is the
+// last one up to c; NULL if there is none.
+const int *row_up_to(const int *table, size_t rows, size_t width, int c) {
     size_t low = 0;
-    while (low < n) {
-        size_t middle = (low + n) / 2;
-        if (c > range[middle][1])
+    while (low < rows) {
+        size_t middle = (low + rows) / 2;
+        if (table[middle * width] <= c)
             low = middle + 1;
-        else if (c < range[middle][0])
-            n = middle;
         else
-            return true;
+            rows = middle;
     }
-    return false;
+    return low ? table + (low - 1) * width : NULL;
 }
 
-#define IN(table, c) in_ranges(table, sizeof table / sizeof *table, c)
-
-// How many bytes at s, which begin no valid character, stand for one that is
-// broken: as many as could still become one, and at least one. (Unicode calls
-// this the maximal subpart.)
-int broken_length(const char *s) {
-    const unsigned char *c = (const unsigned char *)s;
-    int needed = *c < 0xc2 || *c > 0xf4 ? 1 : *c < 0xe0 ? 2 : *c < 0xf0 ? 3 : 4;
-    int least = *c == 0xe0 ? 0xa0 : *c == 0xf0 ? 0x90 : 0x80;
-    int most = *c == 0xed ? 0x9f : *c == 0xf4 ? 0x8f : 0xbf;
-    if (needed == 1 || c[1] < least || c[1] > most)
-        return 1;
-    int n = 2;
-    while (n < needed && c[n] / 64 == 2)
-        n++;
-    return n;
+// The row of the range that has c, in a table of first, last, …; or NULL.
+const int *range_of(const int *table, size_t rows, size_t width, int c) {
+    const int *range = row_up_to(table, rows, width, c);
+    return range && c <= range[1] ? range : NULL;
 }
 
-// A copy of any bytes as valid UTF-8, in which U+FFFD stands for each broken
-// character: what Python and JavaScript make of such bytes. The caller frees
-// it.
-char *repaired(const char *text) {
-    char *valid = allocate(3 * strlen(text) + 1, 1), *to = valid;
-    while (*text) {
-        int n = utf8_length(text);
-        memcpy(to, n ? text : "\xef\xbf\xbd", n ? (size_t)n : 3);
-        to += n ? n : 3;
-        text += n ? n : broken_length(text);
-    }
-    return valid;
-}
+#define TABLE(t) t[0], sizeof t / sizeof *t, sizeof *t / sizeof **t
+#define IN(table, c) (range_of(TABLE(table), c) != NULL)
 
 // ## Cutting around the words that were added
+
+// Fails unless a text is valid: no token stands for a broken character.
+void check_text(const char *text) {
+    if (!valid_utf8(text))
+        fail("the text is not valid UTF-8");
+}
 
 // Appends the tokens of a text; `of` is the tokenizer that does it.
 typedef void Cutter(Sentence *s, const void *of, const char *text);

@@ -63,24 +63,6 @@ def shift(n):
     return ord(lower[0]) - n or None
 
 
-def lower_rows():
-    """[(first, last, step, shift)]: in some alphabets each second character is
-    a capital."""
-    found = []
-    for n in range(len(EVERY)):
-        d = shift(n)
-        if d is None:
-            continue
-        last = found[-1] if found else None
-        if last and last[3] == d and n - last[1] in (1, 2) and (
-                last[0] == last[1] or last[2] == n - last[1]):
-            last[2] = n - last[1]
-            last[1] = n
-        else:
-            found.append([n, n, 1, d])
-    return found
-
-
 def decompositions():
     """[(number, first, second)]: a canonical decomposition has one character or
     two; those of Hangul are computed."""
@@ -103,9 +85,8 @@ def main():
                   "Cf", "Co")
     of_categories("Marks that take no place of their own, such as accents.",
                   "marks", "Mn")
-    table("Capitals: the first and the last of a range, the step from one to "
-          "the next, and how far the lower-case form is.", "capitals", 4,
-          lower_rows())
+    table("Capitals: a range, and how far the lower-case form is.", "capitals",
+          3, ranges(shift))
     table("Canonical decompositions: a character, and the one or two that it is "
           "made of.", "decompositions", 3, decompositions())
     table("The combining classes above 0: a range, and its class.", "classes",

@@ -134,18 +134,31 @@ Batch windows(Arena *arena, Sentence text, int B, int P, uint64_t key) {
     return batch;
 }
 
-// train_step, for a GPT.
-Step gpt_train_step(Trainer *t, Sentence text) {
-    const Config *config = &t->model->config;
+// What adds the gradients of a batch; `models` are those of its program.
+typedef Loss TextGradient(Pass *pass, void *models, const Batch *batch);
+
+// train_step, for any model of a text, in windows of P tokens.
+Step train_on_text(Trainer *t, Sentence text, int P, TextGradient *gradient,
+                   void *models) {
     uint64_t seed = (uint64_t)t->recipe.seed, number = (uint64_t)t->step + 1;
-    Pass pass = {.arena = &t->arena, .config = config, .training = true,
-                 .noise = noise_of_step(t)};
-    Batch batch = windows(&t->arena, text, t->recipe.batch, config->max_len,
+    Pass pass = {.arena = &t->arena, .config = &t->model->config,
+                 .training = true, .noise = noise_of_step(t)};
+    Batch batch = windows(&t->arena, text, t->recipe.batch, P,
                           random_key(seed, FOR_ORDER, number));
     clear(t->gradient->list.values, t->gradient->list.count);
-    Step step = update(t, gpt_gradient(&pass, t->model, t->gradient, &batch));
+    Step step = update(t, gradient(&pass, models, &batch));
     arena_release(&t->arena, 0);
     return step;
+}
+
+Loss gpt_text_gradient(Pass *pass, void *trainer, const Batch *batch) {
+    const Trainer *t = trainer;
+    return gpt_gradient(pass, t->model, t->gradient, batch);
+}
+
+Step gpt_train_step(Trainer *t, Sentence text) {
+    return train_on_text(t, text, t->model->config.max_len, gpt_text_gradient,
+                         t);
 }
 
 // To measure a model, a text of two tokens or more is read in windows that
@@ -203,41 +216,6 @@ Loss gpt_evaluate(const Transformer *t, Sentence text, Arena *arena) {
 // It is that of chapter 15, with other tensors: save_checkpoint writes whatever
 // the list names. The target's vocabulary is the only one; the source's holds
 // nothing but the special tokens.
-
-// The numbers in its settings are put there by this program; a file keeps texts,
-// and these two make them.
-
-// The value of an option as text, as it would be given; `to` needs 32 bytes.
-void value_text(char to[32], const Settings *s, const Option *o) {
-    const void *place = (const char *)s + o->offset;
-    const char *choice = o->choices;
-    if (o->type == INTEGER)
-        snprintf(to, 32, "%d", *(const int *)place);
-    else if (o->type == NUMBER) {
-        double value = *(const double *)place;
-        snprintf(to, 32, "%.15g", value);
-        if (strtod(to, NULL) != value) // 0.1 stays 0.1
-            snprintf(to, 32, "%.17g", value);
-    } else {
-        for (int n = *(const int *)place; n > 0; n--)
-            choice += strcspn(choice, "|") + 1;
-        snprintf(to, 32, "%.*s", (int)strcspn(choice, "|"), choice);
-    }
-}
-
-// Makes texts of all the numbers that a model keeps. The checkpoint owns them.
-void keep_values(Checkpoint *c) {
-    char (*text)[32] = allocate(OPTIONS, sizeof *text);
-    for (int i = 0; i < OPTIONS; i++)
-        if (options[i].in_model) {
-            value_text(text[i], &c->settings, &options[i]);
-            bool unset = !strcmp(options[i].name, "steps")
-                      && !strcmp(text[i], "0");
-            c->settings.text[i] = unset ? NULL : text[i];
-        }
-    free(c->texts);
-    c->texts = text[0];
-}
 
 // load_checkpoint, for a GPT that has something to say.
 Checkpoint load_gpt(const char *path, bool training) {
@@ -310,16 +288,14 @@ void write_on(const Checkpoint *c, Sentence prompt, int count, Sampling how,
 // after them. The program pretrained reads its command line in the same way.
 
 enum { GENERATE = TRANSLATE }; // Option.commands, beside TRAIN
-enum { MOST_ROWS = 32, MOST_COMMANDS = 4 };
+enum { MOST_COMMANDS = 4 };
 
 typedef struct {
-    Settings settings;
+    Settings settings; // also as the texts that were given
     Sampling how;
-    int count;      // tokens to generate
-    int byte_pairs; // instead of characters
+    int count; // tokens to generate
     int command, operands;
     const char *operand[2];
-    bool given[MOST_ROWS]; // which rows of the table
 } Request;
 
 // A program: command k has the bit 1 << k in the options' rows.
@@ -339,7 +315,7 @@ const Option gpt_options[] = {
      "gpt.safetensors", TRAIN, 0, "where to save the run", 0, 0},
     {"valid", STRING, FIELD(settings.valid), "FILE", NULL, TRAIN, 0,
      "a held-out text to measure progress on", 0, 0},
-    {"tokens", CHOICE, FIELD(byte_pairs), "char|bpe", "char", TRAIN, MODEL,
+    {"tokens", CHOICE, FIELD(settings.tokenizer.tokens), "char|bpe", "char", TRAIN, MODEL,
      "cut the text into characters or byte pairs", 0, 0},
     {"merges", INTEGER, FIELD(settings.merges), "N", NULL, TRAIN, MODEL,
      "byte pairs to merge, at most; with bpe (1000)", 1, 100000},
@@ -378,7 +354,6 @@ const Option gpt_options[] = {
 };
 
 enum { GPT_OPTIONS = sizeof gpt_options / sizeof *gpt_options };
-_Static_assert((int)GPT_OPTIONS <= MOST_ROWS, "a place for each row");
 
 const Program gpt_program = {
     "gpt", "train|generate", {"TEXT", "MODEL [\"how it begins\"]"}, 1, {1, 2},
@@ -410,6 +385,14 @@ void print_program_help(const Program *p) {
     }
 }
 
+// The row of chapter 15's table for the same field of the settings, or -1.
+int row_of(const Option *o) {
+    for (int i = 0; i < OPTIONS; i++)
+        if (options[i].offset == o->offset)
+            return i;
+    return -1;
+}
+
 // Reads the option that argument[0] begins; returns how many arguments it took.
 int read_row(const Program *p, Request *r, char **argument) {
     const Option *o = p->option, *end = o + p->options;
@@ -428,7 +411,8 @@ int read_row(const Program *p, Request *r, char **argument) {
                 o->least, o->most);
     if (!right)
         misused(p, "%s: \"%s\" is not %s", argument[0], value, o->choices);
-    r->given[o - p->option] = true;
+    if (row_of(o) >= 0)
+        r->settings.text[row_of(o)] = value;
     return 1 + (o->type != FLAG);
 }
 
@@ -462,26 +446,23 @@ Request read_request(const Program *p, int argc, char **argv) {
     return r;
 }
 
-// What a GPT's configuration has beside the options.
-void complete_config(Config *c) {
-    c->norm = PRE_NORM;
-    c->positions = LEARNED;
-    c->activation = GELU;
-    c->tie = 1;
-    c->d_ff = 4 * c->d_model;
-    c->attention_dropout = c->activation_dropout = c->dropout;
-}
-
-// What follows from the options given for a new run, and which of them must
-// agree.
-void complete_settings(Settings *s, bool byte_pairs) {
-    complete_config(&s->config);
-    s->min_count = s->recipe.epochs = 1;
-    s->recipe.clip = 1;
-    s->tokenizer.tokens = byte_pairs ? BYTE_PAIRS : CHARACTERS;
-    if (!byte_pairs && s->merges)
+// The settings of a new run, as texts of which chapter 15 makes numbers: what
+// was given, the defaults of this program, and what makes a model a GPT.
+void complete_settings(Settings *s) {
+    const char *const fixed[][2] = {
+        {"norm", "pre"}, {"positions", "learned"}, {"activation", "gelu"},
+        {"tie", "yes"}};
+    if (given(s, "merges") && (!given(s, "tokens")
+                               || strcmp(given(s, "tokens"), "bpe")))
         misused(&gpt_program, "--merges needs --tokens bpe");
-    s->merges = byte_pairs && !s->merges ? 1000 : s->merges;
+    for (const Option *o = gpt_options; o < gpt_options + GPT_OPTIONS; o++)
+        if (o->commands & TRAIN && row_of(o) >= 0 && !s->text[row_of(o)])
+            s->text[row_of(o)] = o->initial;
+    for (int k = 0; k < 4; k++)
+        s->text[option_place(fixed[k][0], strlen(fixed[k][0]))] = fixed[k][1];
+    if (!strcmp(given(s, "tokens"), "bpe") && !given(s, "merges"))
+        s->text[option_place("merges", 6)] = "1000";
+    bind_settings(s);
     if (wrong_config(&s->config))
         misused(&gpt_program, "%s", wrong_config(&s->config));
 }
@@ -518,25 +499,22 @@ double bits(Loss l, const GptText *t) {
 // change.
 Checkpoint resume_gpt(const Request *r) {
     Checkpoint c = load_gpt(r->settings.model, true);
-    Request kept = {.settings = c.settings};
-    kept.byte_pairs = c.settings.tokenizer.tokens == BYTE_PAIRS;
-    for (int i = 0; i < GPT_OPTIONS; i++) {
-        const Option *o = &gpt_options[i];
-        size_t size = o->type == NUMBER ? sizeof(double) : sizeof(int);
-        void *old = (char *)&kept + o->offset;
-        const void *new = (const char *)r + o->offset;
-        if (!o->in_model || !r->given[i])
-            continue;
-        if (o->in_model == MODEL && memcmp(old, new, size))
-            misused(&gpt_program, "--%s: the model in %s has another", o->name,
-                    r->settings.model);
-        memcpy(old, new, size);
+    const char **kept = c.settings.text;
+    for (int i = 0; i < OPTIONS; i++) {
+        const char *text = r->settings.text[i];
+        if (text && options[i].in_model == MODEL
+            && (!kept[i] || strcmp(text, kept[i])))
+            misused(&gpt_program, "--%s: the model in %s has another",
+                    options[i].name, r->settings.model);
+        kept[i] = text ? text : kept[i];
     }
-    complete_config(&kept.settings.config);
-    c.settings = kept.settings;
+    if (given(&r->settings, "dropout")) // it holds everywhere
+        kept[option_place("attention-dropout", 17)]
+            = kept[option_place("activation-dropout", 18)] = NULL;
+    bind_settings(&c.settings);
+    set_vocab_sizes(&c);
     c.trainer.recipe = c.settings.recipe;
     c.trainer.model->config = c.settings.config;
-    keep_values(&c);
     return c;
 }
 
@@ -545,15 +523,13 @@ Checkpoint begin_training(const Request *r, char *text) {
     if (r->settings.resume)
         return resume_gpt(r);
     Checkpoint c = {.settings = r->settings, .source = vocab_new()};
-    complete_settings(&c.settings, r->byte_pairs);
-    Config *config = &c.settings.config;
+    complete_settings(&c.settings);
     char *signs = signs_for_spaces(text, c.settings.tokenizer);
     c.target = new_vocab(&c.settings, &signs, 1);
-    config->source_vocab = c.source.count;
-    config->target_vocab = c.target.count;
-    c.trainer = fresh_trainer(gpt_outline, config, &c.settings.recipe);
+    set_vocab_sizes(&c);
+    c.trainer = fresh_trainer(gpt_outline, &c.settings.config,
+                              &c.settings.recipe);
     free(signs);
-    keep_values(&c);
     return c;
 }
 
@@ -568,7 +544,8 @@ typedef struct {
 
 // After each step. Twenty times in all it reports, evaluates the held-out text
 // and saves the model; in between, a terminal shows how far it has come.
-void report_progress(Report *p, Loss loss) {
+void report_progress(void *context, Loss loss) {
+    Report *p = context;
     Trainer *t = &p->checkpoint->trainer;
     int64_t steps = t->recipe.steps;
     bool terminal = is_terminal(stderr), report = time_to_look(t->step, steps);
@@ -590,23 +567,19 @@ void report_progress(Report *p, Loss loss) {
 }
 
 // Trains until the last step or until a signal.
-void run_gpt_training(Report *p) {
-    Trainer *t = &p->checkpoint->trainer;
+void train_until_stopped(Trainer *t, Sentence text, int P,
+                         TextGradient *gradient, void *models,
+                         void report(void *, Loss), void *context) {
 #ifdef SIGPIPE
     signal(SIGPIPE, SIG_IGN); // Ctrl-C also ends a `tee` behind this program
 #endif
     handle_signals(remember_signal);
     while (t->step < t->recipe.steps && !stop_signal) {
-        Step step = gpt_train_step(t, p->text.tokens);
+        Step step = train_on_text(t, text, P, gradient, models);
         if (t->step != step.step)
             fail("step %" PRId64 ": the loss or its gradient is not finite any "
                  "more; try a smaller --lr", step.step);
-        report_progress(p, step.loss);
-    }
-    if (stop_signal) {
-        save_checkpoint(p->checkpoint, p->model);
-        fprintf(stderr, "%sstopped at step %" PRId64 "; go on with --resume\n",
-                is_terminal(stderr) ? "\n" : "", t->step);
+        report(context, step.loss);
     }
 }
 
@@ -616,7 +589,7 @@ void gpt_train(const Request *r) {
     const char *path = r->operand[0];
     char *text = read_text(path);
     Checkpoint c = begin_training(r, text);
-    const Trainer *t = &c.trainer;
+    Trainer *t = &c.trainer;
     const Config *m = &c.settings.config;
     Report p = {.checkpoint = &c, .model = s->model, .shown = now(),
                   .text = number_text(path, text, &c, m->max_len)};
@@ -629,7 +602,13 @@ void gpt_train(const Request *r) {
     if (t->step >= t->recipe.steps)
         fprintf(stderr, "nothing to do: %" PRId64 " steps are done; ask for "
                 "more --steps\n", t->step);
-    run_gpt_training(&p);
+    train_until_stopped(t, p.text.tokens, m->max_len, gpt_text_gradient, t,
+                        report_progress, &p);
+    if (stop_signal) {
+        save_checkpoint(&c, p.model);
+        fprintf(stderr, "%sstopped at step %" PRId64 "; go on with --resume\n",
+                is_terminal(stderr) ? "\n" : "", t->step);
+    }
     free(p.text.tokens.id);
     free(p.valid.tokens.id);
     checkpoint_free(&c);
@@ -664,19 +643,25 @@ void gpt_generate(const Request *r) {
     checkpoint_free(&c);
 }
 
-#ifndef GPT_NO_MAIN
-int main(int argc, char **argv) {
+// What both programs begin and end with; run[k] is command k.
+int run_program(const Program *p, void (*const run[])(const Request *),
+                int argc, char **argv) {
     let_threads_sleep(argv);
 #ifdef SIGXFSZ
     signal(SIGXFSZ, SIG_IGN); // a file too large: the write fails, and is said
 #endif
     check_arithmetic();
-    Request r = read_request(&gpt_program, argc, argv);
-    if (r.command == TRAIN)
-        gpt_train(&r);
-    else if (r.command == GENERATE)
-        gpt_generate(&r);
+    Request r = read_request(p, argc, argv);
+    for (int k = 0; r.command >> k; k++)
+        if (r.command >> k & 1)
+            run[k](&r);
     finish_output();
     return stop_signal ? 128 + stop_signal : 0;
+}
+
+#ifndef GPT_NO_MAIN
+int main(int argc, char **argv) {
+    void (*const run[])(const Request *) = {gpt_train, gpt_generate};
+    return run_program(&gpt_program, run, argc, argv);
 }
 #endif

@@ -17,7 +17,7 @@
 //
 // Again a table of options, which gpt.c reads.
 
-enum { ON_GPT2 = 1, ON_BERT = 2, FINETUNE = 4 };
+enum { ON_GPT2 = 1, ON_BERT = 2, FINETUNE = 4 }; // in the order of the names
 
 const Option hub_options[] = {
     {"tokens", INTEGER, FIELD(count), "N", "40", ON_GPT2, 0, "tokens to write", 1,
@@ -176,67 +176,35 @@ void guess_words(const Request *r) {
 typedef struct {
     ModernGpt model, gradient;
     Trainer trainer;
-    int window; // tokens
+    Loss since; // of the steps since the last report
 } Tuning;
 
-// One step: gradients of a batch, then the update (chapter 11).
-Step finetune_step(Tuning *tuning, Sentence text) {
-    Trainer *t = &tuning->trainer;
-    uint64_t seed = (uint64_t)t->recipe.seed, number = (uint64_t)t->step + 1;
-    Pass pass = {.arena = &t->arena, .config = &t->model->config};
-    Batch batch = windows(&t->arena, text, t->recipe.batch, tuning->window,
-                          random_key(seed, FOR_ORDER, number));
-    clear(t->gradient->list.values, t->gradient->list.count);
-    Loss loss = gpt2_gradient(&pass, &tuning->model, &tuning->gradient, &batch);
-    Step step = update(t, loss);
-    arena_release(&t->arena, 0);
-    return step;
+Loss tuning_gradient(Pass *pass, void *tuning, const Batch *batch) {
+    Tuning *t = tuning;
+    return gpt2_gradient(pass, &t->model, &t->gradient, batch);
 }
 
-// Trains until the last step or until a signal; reports the loss twenty times.
-void finetune_steps(Tuning *tuning, Sentence text) {
-    Trainer *t = &tuning->trainer;
-    Loss since = {0};
-#ifdef SIGPIPE
-    signal(SIGPIPE, SIG_IGN); // Ctrl-C also ends a `tee` behind this program
-#endif
-    handle_signals(remember_signal);
-    while (t->step < t->recipe.steps && !stop_signal) {
-        Step step = finetune_step(tuning, text);
-        if (t->step != step.step)
-            fail("step %" PRId64 ": the loss or its gradient is not finite any "
-                 "more; try a smaller --lr", step.step);
-        since = add_losses(since, step.loss);
-        if (time_to_look(t->step, t->recipe.steps)) {
-            fprintf(stderr, "step %" PRId64 "/%d  loss %.4f\n", t->step,
-                    t->recipe.steps, average(since));
-            since = (Loss){0};
-        }
-    }
-}
-
-// What is saved must not replace the parameters of the folder.
-void check_target(const char *path, const char *folder) {
-    char *own = path_in(folder, "model.safetensors");
-    bool same = !strcmp(path, own);
-#ifdef TRANSFORMER_POSIX
-    struct stat a, b;
-    same = same || (stat(path, &a) == 0 && stat(own, &b) == 0
-                    && a.st_ino == b.st_ino && a.st_dev == b.st_dev);
-#endif
-    if (same)
-        misused(&hub_program, "%s would be overwritten", path);
-    free(own);
+// Reports the loss twenty times.
+void report_tuning(void *tuning, Loss loss) {
+    Tuning *t = tuning;
+    t->since = add_losses(t->since, loss);
+    if (!time_to_look(t->trainer.step, t->trainer.recipe.steps))
+        return;
+    fprintf(stderr, "step %" PRId64 "/%d  loss %.4f\n", t->trainer.step,
+            t->trainer.recipe.steps, average(t->since));
+    t->since = (Loss){0};
 }
 
 // pretrained finetune FOLDER TEXT
 void finetune(const Request *r) {
     const Settings *s = &r->settings;
     const char *folder = r->operand[0], *path = r->operand[1];
+    char *own = path_in(folder, "model.safetensors");
     int T = s->config.max_len;
-    check_target(s->model, folder);
+    if (!strcmp(s->model, own) || same_file(s->model, own))
+        misused(&hub_program, "%s would be overwritten", s->model);
     char *text = read_text(path);
-    Tuning t = {.model = read_gpt2(folder, NULL), .window = T};
+    Tuning t = {.model = read_gpt2(folder, NULL)};
     const Config *c = &t.model.base->config;
     if (T > c->max_len)
         misused(&hub_program, "--window %d: the model has %d positions", T,
@@ -252,7 +220,8 @@ void finetune(const Request *r) {
     t.gradient = gpt2_zeros(c);
     t.trainer = trainer_new(t.model.base, t.gradient.base, &recipe);
     describe_model(&t.model.base->list, &b.tokens);
-    finetune_steps(&t, tokens);
+    train_until_stopped(&t.trainer, tokens, T, tuning_gradient, &t,
+                        report_tuning, &t);
     save_parameters(&t.model.base->list, s->model);
     fprintf(stderr, "%s after step %" PRId64 "\n", s->model, t.trainer.step);
     trainer_free(&t.trainer);
@@ -261,20 +230,11 @@ void finetune(const Request *r) {
     byte_pairs_free(&b);
     free(tokens.id);
     free(text);
+    free(own);
 }
 
 int main(int argc, char **argv) {
-#ifdef SIGXFSZ
-    signal(SIGXFSZ, SIG_IGN); // a file too large: the write fails, and is said
-#endif
-    check_arithmetic();
-    Request r = read_request(&hub_program, argc, argv);
-    if (r.command == ON_GPT2)
-        continue_text(&r);
-    else if (r.command == ON_BERT)
-        guess_words(&r);
-    else if (r.command == FINETUNE)
-        finetune(&r);
-    finish_output();
-    return stop_signal ? 128 + stop_signal : 0;
+    void (*const run[])(const Request *) = {continue_text, guess_words,
+                                            finetune};
+    return run_program(&hub_program, run, argc, argv);
 }

@@ -21,47 +21,6 @@ void claim_lstm(Scalar *f, void *context, Lstm *w, Lstm *dw, const char *name) {
     CLAIM_GRADIENT(f, context, w->recurrent, dw->recurrent, "%s: recurrent", name);
 }
 
-// An LSTM that begins with a given state; what is asked for is the hidden state
-// of every step and the last cell.
-typedef struct {
-    Lstm w;
-    Mat x, hidden, cell;           // (S·B,I), (B,H), (B,H)
-    Mat upstream, upstream_cell;   // (S·B,H), (B,H)
-} LstmCase;
-
-void lstm_run(LstmCase *c, LstmSaved *s) {
-    lstm_start(&room, s, &c->w, B, S, c->hidden, c->cell);
-    lstm_inputs(&room, s->gates, &c->w, c->x);
-    for (int t = 0; t < S; t++)
-        lstm_step(s, &c->w, t);
-}
-
-loss_number lstm_loss(void *context) {
-    LstmCase *c = context;
-    LstmSaved s;
-    lstm_run(c, &s);
-    return project(slice_rows(s.hidden, B, S * B), c->upstream)
-         + project(block(s.cell, S, B), c->upstream_cell);
-}
-
-void check_lstm(void) {
-    LstmCase c = {random_lstm(I, H), random_mat(S * B, I), random_mat(B, H),
-                  random_mat(B, H), random_mat(S * B, H), random_mat(B, H)};
-    LstmSaved s;
-    lstm_run(&c, &s);
-    Lstm dw = prefilled_lstm(I, H);
-    Mat dx = filled_mat(S * B, I, PREFILL);
-    LstmFlow d = lstm_flow(&room, &s);
-    add(d.cell, c.upstream_cell);
-    lstm_backward(&d, &dw, dx, c.upstream, &s, &c.w, c.x);
-    add(d.hidden, filled_mat(B, H, PREFILL)); // these two are written
-    add(d.cell, filled_mat(B, H, PREFILL));
-    CLAIM_GRADIENT(lstm_loss, &c, c.x, dx, "lstm: dx");
-    CLAIM_GRADIENT(lstm_loss, &c, c.hidden, d.hidden, "lstm: first state");
-    CLAIM_GRADIENT(lstm_loss, &c, c.cell, d.cell, "lstm: first cell");
-    claim_lstm(lstm_loss, &c, &c.w, &dw, "lstm");
-}
-
 // One step, by the formulas and libm.
 void test_one_step(void) {
     Lstm w = random_lstm(1, 1);
@@ -80,25 +39,6 @@ void test_one_step(void) {
     CLAIM(fabs((double)s.cell.at[1] - cell) < 1e-6
               && fabs((double)s.hidden.at[1] - o * tanh(cell)) < 1e-6,
           "c = f c' + i g, h = o tanh c");
-}
-
-// Gates that are open or shut: the cell, and its gradient, pass unharmed.
-void test_highway(void) {
-    LstmCase c = {prefilled_lstm(I, H), random_mat(S * B, I), random_mat(B, H),
-                  random_mat(B, H), filled_mat(S * B, H, 0), random_mat(B, H)};
-    fill(c.w.input.weight, 0);
-    fill(c.w.recurrent, 0);
-    fill(slice_cols(c.w.input.bias, 0, H), -60);  // i = 0
-    fill(slice_cols(c.w.input.bias, H, H), 60);   // f = 1
-    LstmSaved s;
-    lstm_run(&c, &s);
-    Lstm dw = prefilled_lstm(I, H);
-    LstmFlow d = lstm_flow(&room, &s);
-    add(d.cell, c.upstream_cell);
-    lstm_backward(&d, &dw, filled_mat(S * B, I, 0), c.upstream, &s, &c.w, c.x);
-    CLAIM(largest_error(block(s.cell, S, B), c.cell) < 1e-12
-              && largest_error(d.cell, c.upstream_cell) < 1e-12,
-          "with f = 1 and i = 0 the cell and its gradient are carried along");
 }
 
 // Nothing of one sentence gets into another.
@@ -152,67 +92,10 @@ void check_bilstm(void) {
           "the last word reaches the first only by the LSTM that reads back");
 }
 
-// ------------------------------------------------------ additive attention
-
-typedef struct {
-    Additive w;
-    Mat values, states, upstream; // (S·B,H), (T·B,H), (T·B,H)
-} AdditiveCase;
-
-Mat additive_run(AdditiveCase *c, AdditiveSaved *s) {
-    Mat out = arena_mat(&room, T * B, H);
-    additive_start(&room, s, &c->w, c->values, B, T);
-    for (int t = 0; t < T; t++)
-        additive_step(&room, s, &c->w, t, block(out, t, B),
-                      block(c->states, t, B));
-    return out;
-}
-
-loss_number additive_loss(void *context) {
-    AdditiveCase *c = context;
-    AdditiveSaved s;
-    return project(additive_run(c, &s), c->upstream);
-}
-
-void check_additive(void) {
-    AdditiveCase c = {{random_mat(H, A), random_mat(H, A), random_mat(1, A)},
-                      random_mat(S * B, H), random_mat(T * B, H),
-                      random_mat(T * B, H)};
-    AdditiveSaved s;
-    additive_run(&c, &s);
-    Additive dw = {filled_mat(H, A, PREFILL), filled_mat(H, A, PREFILL),
-                   filled_mat(1, A, PREFILL)};
-    Mat dstates = filled_mat(T * B, H, PREFILL);
-    AdditiveFlow d = additive_flow(&room, &s);
-    fill(d.values, (real)PREFILL);
-    for (int t = T - 1; t >= 0; t--)
-        additive_step_backward(&room, &d, &dw, block(dstates, t, B),
-                               block(c.upstream, t, B), &s, &c.w, t);
-    additive_weights_backward(&d, &dw, &s, &c.w, c.states);
-    CLAIM_GRADIENT(additive_loss, &c, c.values, d.values, "additive: values");
-    CLAIM_GRADIENT(additive_loss, &c, c.states, dstates, "additive: states");
-    CLAIM_GRADIENT(additive_loss, &c, c.w.memory, dw.memory,
-                   "additive: memory");
-    CLAIM_GRADIENT(additive_loss, &c, c.w.query, dw.query, "additive: query");
-    CLAIM_GRADIENT(additive_loss, &c, c.w.score, dw.score, "additive: score");
-    double most = 0;
-    for (int i = 0; i < T * B; i++)
-        most = fmax(most, fabs((double)sum(row(s.weights, i), S) - 1));
-    CLAIM(most < 1e-6, "the weights of a step sum to 1: off by %.1e", most);
-    for (int b = 0; b < B; b++) // p_s + q: the same q for all places
-        for (int j = 0; j < A; j++) {
-            double keys = 0, queries = 0;
-            for (int p = 0; p < S; p++)
-                keys += (double)*at(d.keys, p * B + b, j);
-            for (int t = 0; t < T; t++)
-                queries += (double)*at(d.queries, t * B + b, j);
-            most = fmax(most, fabs(keys - queries));
-        }
-    CLAIM(most < 1e-5, "the gradients of keys sum to those of queries: %.1e",
-          most);
-}
-
 // --------------------------------------------------------- the whole model
+//
+// Its gradients are those of the LSTM with a first state, of additive attention
+// and of everything between them.
 
 int source_ids[B * S] = {5, 7, 4, 8, 6, 4, 8, 5};
 int expected_ids[B * T] = {8, 5, 7, 6, 6, 4};
@@ -305,51 +188,16 @@ void test_slow_adam(void) {
           "Adam's mean of squares forgets one in a thousand");
 }
 
-// A few steps of Adam on one batch: the loss goes to zero.
-void test_learning(int attention) {
-    RnnConfig config = {V, E, H, attention};
-    Rnn *r = rnn_zeros(&config), *g = rnn_zeros(&config);
-    size_t count = r->list.count;
-    real *m = allocate(count, sizeof(real)), *v = allocate(count, sizeof(real));
-    initialize(&r->list, 1);
-    Batch batch = rnn_batch();
-    double loss = 0;
-    for (int step = 1; step <= 150; step++) {
-        size_t mark = room.used;
-        bool own[T] = {false};
-        RnnSaved s;
-        Mat logits = rnn_forward(&room, &s, r, &batch, own);
-        Loss l = loss_of_logits(logits, s.expected, 0);
-        loss = l.loss / l.tokens;
-        clear(g->list.values, count);
-        rnn_backward(&room, g, logits, &s, r);
-        adam_step(paper_adam(r->list.values, m, v, g->list.values, count), 1,
-                  0.03, step);
-        arena_release(&room, mark);
-    }
-    CLAIM(loss < 0.01, "%s attention: a batch is learned by heart: loss %.4f",
-          attention ? "with" : "without", loss);
-    rnn_free(r);
-    rnn_free(g);
-    free(m);
-    free(v);
-}
-
 int main(void) {
     test_one_step();
-    test_highway();
     test_sentences_apart();
-    check_lstm();
     check_bilstm();
-    check_additive();
     check_rnn(0, false, "without attention");
     check_rnn(A, false, "with attention");
     check_rnn(0, true, "without attention, own words");
     check_rnn(A, true, "with attention, own words");
     test_inputs();
     test_slow_adam();
-    test_learning(0);
-    test_learning(A);
     arena_free(&room);
     return claims_end();
 }

