@@ -696,8 +696,10 @@ Loss learner_step(Learner *l, const Batch *batch, const bool *own, double rate,
     const Adam *adam = &l->adam;
     LearnerSaved s;
     Mat logits = learner_forward(l, &s, batch, own);
-    Loss loss = loss_and_gradient(&l->arena, logits, s.expected);
+    Mat lse = arena_mat(&l->arena, logits.rows, 1);
+    Loss loss = loss_forward(lse, logits, s.expected, 0, &l->arena);
     clear(l->list[1]->values, adam->count);
+    loss_backward(logits, logits, lse, s.expected, 0, loss.tokens);
     if (l->recurrent)
         rnn_backward(&l->arena, l->rnn[1], logits, &s.rnn, l->rnn[0]);
     else
