@@ -2,14 +2,8 @@
 //
 // One encoder layer without its norms, for one sentence of n tokens, in three
 // parts. Counted are the operations of products, a multiplication and an
-// addition being two. The forward pass takes
-//
-//     projections    8 n D²     x to queries, keys, values, and the output
-//     attention      4 n² D     q kᵀ, and the weights times v, in all heads
-//     feed-forward   4 n D F    n × D times D × F, and back; 16 n D² for F = 4D
-//
-// so that attention alone passes the network at n = 4D, with its projections at
-// n = 2D. The count leaves out what is no product: softmax looks at H·n²
+// addition being two: 8 n D² in the projections, 4 n² D in attention, 4 n D F in
+// the feed-forward network. The count leaves out what is no product: softmax's
 // weights. `13-cost time LONGEST RUNS` prints for each width, length up to this
 // one, part and pass a line
 //

@@ -158,39 +158,23 @@ Mat any_norm_backward(Pass *pass, const Modern *m, const NormSaved *s,
 //     q'_u = q_u cos tθ_i - q_v sin tθ_i
 //     q'_v = q_u sin tθ_i + q_v cos tθ_i       t the position of this row
 //
-// where u and v are the two columns of pair i. The wavelengths are those of the
-// sinusoids of chapter 4. What is gained? Let R_t be the rotation of all pairs
-// at position t. A score compares a query at t with a key at s:
+// where u and v are the two columns of pair i. Lab 17 shows what this is for: a
+// score depends on how far apart a query and a key stand, and on nothing else of
+// their places. A rotation is linear in q, so its backward pass is the transposed
+// matrix, which is the rotation by the opposite angle. There is nothing to save
+// and nothing to learn.
 //
-//     (R_t q) · (R_s k) = q · R_tᵀ R_s k = q · R_(s-t) k
-//
-// since turning back by the angles of t and forward by those of s is turning by
-// those of s - t. So where two tokens stand enters their score only through s -
-// t: how far apart they are, and which comes first. Values are not turned: they
-// say what is there, not where.
-//
-// A rotation is linear in q, so its backward pass is the transposed matrix,
-// which is the rotation by the opposite angle:
-//
-//     dq_u =  dq'_u cos tθ_i + dq'_v sin tθ_i
-//     dq_v = -dq'_u sin tθ_i + dq'_v cos tθ_i
-//
-// There is nothing to save and nothing to learn.
-//
-// ### Which two columns make a pair?
-//
-// There are two conventions, and no gradient check can tell one from the other,
-// for each is a correct rotation with a correct backward pass:
+// Which two columns make a pair? There are two conventions, and no gradient check
+// can tell one from the other, for each is a correct rotation:
 //
 //     INTERLEAVED   (2i, 2i+1)     in the paper, in GPT-J, in Meta's Llama
 //     ROTATE_HALF   (i, i + K/2)   in GPT-NeoX, and in the files of Llama and
 //                                  its descendants on the Hugging Face hub
 //
-// A model that was trained with one of them and runs with the other writes
-// nonsense. But a score is a sum over the columns of a head, and a sum has no
-// order: permute the columns of the queries and of the keys alike, and it stays
-// the same. So a model is brought from one convention to the other by permuting
-// the columns of W_q and W_k, and their biases: `change_pairing`, below.
+// A model that was trained with one and runs with the other writes nonsense. But
+// a score is a sum over the columns of a head, and a sum has no order: so
+// permuting the columns of W_q and W_k, and their biases, brings a model from one
+// convention to the other: `change_pairing`, below.
 //
 // How to check it: a query and a key at the same distance have the same score,
 // wherever they stand; a row at position 0 stays as it is; no length changes.

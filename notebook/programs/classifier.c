@@ -40,18 +40,11 @@ Transformer *classifier_outline(const Config *c) {
 // $$ m = \sum_s w_s x_s $$
 //
 // with w_s = 1/n for the n visible positions of the sentence, and 0 for its
-// padding. Padded positions have vectors, too: as queries they look at the
-// sentence like all others. They must not count, or the mean of a sentence
-// would depend on the longest sentence in its batch.
-//
-// This is attention whose scores are all equal: softmax makes 1/n of them, and
-// 0 where the mask hides. So softmax_row gives the weights, and the mean is a
-// product, (1,S) times (S,D), whose backward pass we know from chapter 2:
-//
-//     dx_sj = w_s dm_j
-//
-// How to check it: each visible position gets the same gradient, dm/n, and
-// those of a sentence sum to dm; padding gets none.
+// padding, or else the mean would depend on the longest sentence of the batch.
+// This is attention whose scores are all equal, so softmax_row gives the weights,
+// and the mean is a product, whose backward pass we know from chapter 2:
+// dx_sj = w_s dm_j. How to check it: each visible position gets the same
+// gradient, dm/n, and padding gets none.
 
 // x (B·S,D), mask over the positions of a sentence -> (B,D); the weights (B,S)
 // are kept for the backward pass. With an empty mask padding counts, too.

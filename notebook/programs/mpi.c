@@ -26,8 +26,7 @@ _Static_assert(sizeof(real) == sizeof(float), "MPI_FLOAT is what is sent");
 // added in this order. Nothing in it says how many ranks there are. So it has
 // the same bits on one rank and on seven. (Another M is another sum.)
 //
-// The divisor is n, the tokens of all ranks, and not each rank's own count with
-// a mean over the ranks: a short share would then count as much as a long one.
+// The divisor is n, the tokens of all ranks (lab 19 shows what else goes wrong).
 // And dropout is keyed by the step and by the place of a micro-batch's first
 // sentence in the whole batch, not by the rank.
 
