@@ -98,11 +98,13 @@ typedef struct {
     const Saved *other;
 } Changed;
 
-// multi_head_forward with other weights, which are taken from the other pass,
-// or set to 0.
-Mat attend_changed(Changed *r, MultiHeadSaved *s, const MultiHead *w, Mat x,
-                   Mat y, Mask mask, Set zero, int layer, Mat weights) {
-    multi_head_forward(&r->pass, s, w, x, y, mask);
+// attention_sublayer_forward, post-norm, with other weights, which are taken from
+// the other pass, or set to 0.
+Mat attend_changed(Changed *r, AttentionSublayerSaved *saved,
+                   const AttentionSublayer *w, Mat x, Mat y, Mask mask,
+                   Set zero, int layer, Mat weights) {
+    MultiHeadSaved *s = &saved->multi_head;
+    multi_head_forward(&r->pass, s, &w->multi_head, x, y, mask);
     if (weights.at)
         copy(s->weights, weights);
     for (int h = 0; h < s->heads; h++) {
@@ -115,7 +117,9 @@ Mat attend_changed(Changed *r, MultiHeadSaved *s, const MultiHead *w, Mat x,
                     *at(a.weights, i, j) = 0;
         small_matmul(a.out, a.weights, a.v);
     }
-    return linear_forward(&r->pass, &w->output, s->context);
+    return residual_leave(&r->pass, &saved->residual, &w->norm, x,
+                          linear_forward(&r->pass, &w->multi_head.output,
+                                         s->context));
 }
 
 void encode_changed(Changed *r, Saved *s, const Batch *b, Mask mask) {
@@ -127,13 +131,11 @@ void encode_changed(Changed *r, Saved *s, const Batch *b, Mask mask) {
                                   sizeof *s->encoder.layer);
     for (int l = 0; l < L; l++) {
         const EncoderLayer *w = &t->encoder.layer[l];
-        AttentionSublayerSaved *a = &s->encoder.layer[l].self_attention;
         Mat given = r->change->encoder_too ? r->other->encoder.layer[l]
                   .self_attention.multi_head.weights : (Mat){0};
-        Mat y = attend_changed(r, &a->multi_head, &w->self_attention.multi_head,
-                               x, x, mask, r->change->encoder, l, given);
-        x = residual_leave(&r->pass, &a->residual, &w->self_attention.norm, x,
-                           y);
+        x = attend_changed(r, &s->encoder.layer[l].self_attention,
+                           &w->self_attention, x, x, mask, r->change->encoder,
+                           l, given);
         x = ffn_sublayer_forward(&r->pass, &s->encoder.layer[l].feed_forward,
                                  &w->feed_forward, x);
     }
@@ -157,16 +159,12 @@ Mat forward_changed(Changed *r, Saved *s, const Batch *b) {
     for (int l = 0; l < L; l++) {
         const DecoderLayer *w = &t->decoder.layer[l];
         DecoderLayerSaved *d = &s->decoder.layer[l];
-        AttentionSublayerSaved *a = &d->cross_attention;
         Mat given = r->change->cross_too ? r->other->decoder.layer[l]
                   .cross_attention.multi_head.weights : (Mat){0};
         x = attention_sublayer_forward(&r->pass, &d->self_attention,
                                        &w->self_attention, x, (Mat){0}, causal);
-        Mat y = attend_changed(r, &a->multi_head,
-                               &w->cross_attention.multi_head, x, s->memory,
-                               seen, r->change->cross, l, given);
-        x = residual_leave(&r->pass, &a->residual, &w->cross_attention.norm, x,
-                           y);
+        x = attend_changed(r, &d->cross_attention, &w->cross_attention, x,
+                           s->memory, seen, r->change->cross, l, given);
         x = ffn_sublayer_forward(&r->pass, &d->feed_forward, &w->feed_forward,
                                  x);
     }

@@ -110,33 +110,21 @@ typedef struct {
     uint64_t seed;
 } Lab;
 
-// Room for n pairs.
-Pairs new_pairs(int n) {
-    return (Pairs){.source = allocate((size_t)n, sizeof(Sentence)),
-                   .target = allocate((size_t)n, sizeof(Sentence)), .count = n};
-}
-
-// n labelled sentences: source the kind, target the sentence.
-Pairs labelled_pairs(const Lab *lab, int n, int which, uint64_t key) {
-    uint64_t state = random_key(lab->seed, FOR_LABELLED, key);
-    Pairs p = new_pairs(n);
+// n sentences, labelled or of the text. source: the kind, or nothing.
+Pairs new_sentences(const Lab *lab, int n, bool labelled, int which,
+                    uint64_t key) {
+    uint64_t state = random_key(lab->seed, labelled ? FOR_LABELLED : FOR_TEXT,
+                                key);
+    Pairs p = {.source = allocate((size_t)n, sizeof(Sentence)),
+               .target = allocate((size_t)n, sizeof(Sentence)), .count = n};
     for (int i = 0; i < n; i++) {
         char line[LINE];
-        int kind = draw_labelled(line, which, &state);
-        p.source[i] = tokenize(group_name[kind], &lab->groups, (Tokenizer){0});
-        p.target[i] = tokenize(line, &lab->words, (Tokenizer){0});
-    }
-    return p;
-}
-
-// n sentences of the text, without a source.
-Pairs text_pairs(const Lab *lab, int n, uint64_t key) {
-    uint64_t state = random_key(lab->seed, FOR_TEXT, key);
-    Pairs p = new_pairs(n);
-    for (int i = 0; i < n; i++) {
-        char line[LINE];
-        draw_text(line, &state);
-        p.source[i] = tokenize("", &lab->words, (Tokenizer){0});
+        const char *kind = "";
+        if (labelled)
+            kind = group_name[draw_labelled(line, which, &state)];
+        else
+            draw_text(line, &state);
+        p.source[i] = tokenize(kind, &lab->groups, (Tokenizer){0});
         p.target[i] = tokenize(line, &lab->words, (Tokenizer){0});
     }
     return p;
@@ -163,11 +151,12 @@ Lab lab_new(int apart, int label_steps, uint64_t seed) {
                .groups = vocab_build(kind, GROUPS, (Tokenizer){0}, 1),
                .apart = apart, .label_steps = label_steps, .seed = seed};
     lab.mask = token_id(&lab.words, "mask", 4);
-    lab.text = text_pairs(&lab, TEXT, 0);
-    lab.other = text_pairs(&lab, in_short(OTHER_TEXT, 30), 1);
-    lab.examples = labelled_pairs(&lab, MOST_EXAMPLES, WITH_LABELS, 0);
-    lab.known = labelled_pairs(&lab, in_short(TEST, 20), WITH_LABELS, 1);
-    lab.unknown = labelled_pairs(&lab, in_short(TEST, 20), WITHOUT, 2);
+    int test = in_short(TEST, 20);
+    lab.text = new_sentences(&lab, TEXT, false, ANY, 0);
+    lab.other = new_sentences(&lab, in_short(OTHER_TEXT, 30), false, ANY, 1);
+    lab.examples = new_sentences(&lab, MOST_EXAMPLES, true, WITH_LABELS, 0);
+    lab.known = new_sentences(&lab, test, true, WITH_LABELS, 1);
+    lab.unknown = new_sentences(&lab, test, true, WITHOUT, 2);
     return lab;
 }
 

@@ -670,41 +670,27 @@ void learner_free(Learner *l) {
     arena_free(&l->arena);
 }
 
-typedef struct {
-    RnnSaved rnn;
-    Saved transformer;
-    Pass pass;           // of the transformer
-    const int *expected; // in the order of the logits
-} LearnerSaved;
-
-// -> logits (T·B,V). own (T): see rnn_forward; a transformer is always fed the
-// true word.
-Mat learner_forward(Learner *l, LearnerSaved *s, const Batch *batch,
-                    const bool *own) {
-    const Transformer *t = l->transformer[0];
-    s->pass = (Pass){.arena = &l->arena, .config = &t->config};
-    Mat logits = l->recurrent
-               ? rnn_forward(&l->arena, &s->rnn, l->rnn[0], batch, own)
-               : transformer_forward(&s->pass, &s->transformer, t, batch);
-    s->expected = l->recurrent ? s->rnn.expected : batch->expected;
-    return logits;
-}
-
-// A step of training at this rate.
+// A step of training at this rate. own (T): see rnn_forward; a transformer is
+// always fed the true word.
 Loss learner_step(Learner *l, const Batch *batch, const bool *own, double rate,
                   double clip) {
     const Adam *adam = &l->adam;
-    LearnerSaved s;
-    Mat logits = learner_forward(l, &s, batch, own);
+    const Transformer *t = l->transformer[0];
+    Pass pass = {.arena = &l->arena, .config = &t->config};
+    RnnSaved rnn;
+    Saved saved;
+    Mat logits = l->recurrent
+               ? rnn_forward(&l->arena, &rnn, l->rnn[0], batch, own)
+               : transformer_forward(&pass, &saved, t, batch);
+    const int *expected = l->recurrent ? rnn.expected : batch->expected;
     Mat lse = arena_mat(&l->arena, logits.rows, 1);
-    Loss loss = loss_forward(lse, logits, s.expected, 0, &l->arena);
+    Loss loss = loss_forward(lse, logits, expected, 0, &l->arena);
     clear(l->list[1]->values, adam->count);
-    loss_backward(logits, logits, lse, s.expected, 0, loss.tokens);
+    loss_backward(logits, logits, lse, expected, 0, loss.tokens);
     if (l->recurrent)
-        rnn_backward(&l->arena, l->rnn[1], logits, &s.rnn, l->rnn[0]);
+        rnn_backward(&l->arena, l->rnn[1], logits, &rnn, l->rnn[0]);
     else
-        transformer_backward(&s.pass, &s.transformer, l->transformer[0],
-                             l->transformer[1], logits);
+        transformer_backward(&pass, &saved, t, l->transformer[1], logits);
     double norm = l2_norm(adam->gradient, adam->count);
     adam_step(*adam, clip_factor(norm, clip), rate, ++l->step);
     return loss;
