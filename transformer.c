@@ -4079,22 +4079,22 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 int utf8_number(const char *s); // its number, or -1 if it is not valid
 int utf8_length(const char *s); // its length in bytes, or 0
 
-// The columns of a text in a terminal: none for a mark above or below a letter,
-// two for an East Asian character or emoji. (Rarer ranges may shift a picture.)
+// The columns of a text in a terminal: none for a mark at a letter (a-b), two
+// for East Asian characters and emoji (a+b). (Rarer ranges may shift pictures.)
 int columns(const char *s) {
-    const int range[] = { // first, last, columns more than one
-        0x300, 0x36f, -1, 0x591, 0x5bd, -1, 0x64b, 0x65f, -1, 0x670, 0x670, -1,
-        0x900, 0x902, -1, 0x93c, 0x93c, -1, 0x941, 0x948, -1, 0x94d, 0x94d, -1,
-        0xe31, 0xe31, -1, 0xe34, 0xe3a, -1, 0xe47, 0xe4e, -1,
-        0x200b, 0x200f, -1, 0xfe00, 0xfe0f, -1, 0x1100, 0x115f, 1,
-        0x2e80, 0xa4cf, 1, 0xac00, 0xd7a3, 1, 0xf900, 0xfaff, 1,
-        0xfe30, 0xfe6f, 1, 0xff01, 0xff60, 1, 0xffe0, 0xffe6, 1,
-        0x1f300, 0x1faff, 1, 0x20000, 0x3fffd, 1};
+    const char *ranges = "300-36f 591-5bd 610-61a 64b-65f 670-670 6d6-6dc "
+        "6df-6e4 6e7-6e8 6ea-6ed 8ca-8e1 8e3-902 93c-93c 941-948 94d-94d "
+        "951-957 962-963 981-981 9bc-9bc 9c1-9c4 9cd-9cd 9fe-a02 a3c-a3c "
+        "a41-a51 a81-a82 abc-abc ac1-ac8 acd-acd bc0-bc0 bcd-bcd c3e-c40 "
+        "c46-c56 ccc-ccd e31-e31 e34-e3a e47-e4e 1cd0-1cd2 1cd4-1ce0 "
+        "1ce2-1ce8 200b-200f fe00-fe0f 1100+115f 2e80+a4cf ac00+d7a3 "
+        "f900+faff fe30+fe6f ff01+ff60 ffe0+ffe6 1f300+1faff 20000+3fffd";
     int n = 0;
-    for (; *s; s += utf8_length(s), n++)
-        for (size_t k = 0; k < sizeof range / sizeof *range; k += 3)
-            if (utf8_number(s) >= range[k] && utf8_number(s) <= range[k + 1])
-                n += range[k + 2];
+    for (long c; (c = utf8_number(s)) > 0; s += utf8_length(s), n++)
+        for (char *r = (char *)ranges; *r;) {
+            long a = strtol(r, &r, 16), b = strtol(r, &r, 16); // -36f, +115f
+            n += c < a || c > labs(b) ? 0 : b < 0 ? -1 : 1;
+        }
     return n;
 }
 

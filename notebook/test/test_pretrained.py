@@ -391,6 +391,10 @@ def test_borders(folder):
     hub.write_json(f"{path}/generation_config.json", {"eos_token_id": [7, len(VOCAB)]})
     done = written(eos_token_id=3)
     claim(done.out == "a\n", "so does generation_config.json", done)
+    hub.write_json(f"{path}/generation_config.json", [7])
+    claim(refused(written(), 1, "generation_config.json", "object"),
+          "a generation_config.json that is a list is refused")
+    os.remove(f"{path}/generation_config.json")
     claim(refused(written(eos_token_id="</s>"), 1, "eos_token_id"),
           "a text as its number is refused")
     claim(written("\ufeffa", eos_token_id=3).out == "a\n",
@@ -520,6 +524,7 @@ def test_memory(folder):
 
 def test_misuse(folder):
     write(folder, "number", "\0")
+    write(folder, "text", hub.book(2000))
     for words in ((), ("paint",), ("gpt2",), ("gpt2", "gpt2"), ("bert", "gpt2"),
                   ("gpt2", "gpt2", "a", "b"), ("gpt2", "gpt2", "a", "--csv", "x"),
                   ("gpt2", "gpt2", "a", "--tokens"),

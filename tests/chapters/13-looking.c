@@ -176,7 +176,9 @@ void test_columns(void) {
     CLAIM(columns(ACUTE) == 0 && columns("\xcd\xaf") == 0
           && columns("\xe2\x80\x8d") == 0 && columns("\xef\xb8\x8f") == 0
           && columns("ที่นี่") == 2 && columns("मुझे") == 2 && columns("हिन्दी") == 5
-          && columns("كِتَابٌ") == 4,
+          && columns("كِتَابٌ") == 4 && columns("ٱلرَّحْمَـٰنِۚ") == 7
+          && columns("अ॒ग्निमी॑ळे") == 7 && columns("বিশ্ব") == 4
+          && columns("தமிழ்") == 4,
           "combining marks take none, as in Thai, Hindi and Arabic");
     CLAIM(columns("") == 0 && columns("e" ACUTE "té") == 3
           && columns("猫x") == 3, "a name is as wide as its characters");
