@@ -283,10 +283,6 @@ def added_word(text, number, *switches):
         ("single_word", "lstrip", "rstrip", "normalized", "special")}}
 
 
-def special_part(token):
-    return {"SpecialToken": {"id": token, "type_id": 0}}
-
-
 def tokenizer_json(kind, *words, vocab=None, merges=None):
     """What tokenizer.json says of either tokenizer, with words that were added.
     Without a vocabulary it is the small one."""
@@ -294,8 +290,8 @@ def tokenizer_json(kind, *words, vocab=None, merges=None):
         vocab, pairs = byte_pairs()
         merges = list(map(" ".join, pairs))
     pieces = {token: n for n, token in enumerate(word_pieces())}
-    around = [special_part("[CLS]"), {"Sequence": {"id": "A", "type_id": 0}},
-              special_part("[SEP]")]
+    around = [{what: {"id": name, "type_id": 0}} for what, name in (
+        ("SpecialToken", "[CLS]"), ("Sequence", "A"), ("SpecialToken", "[SEP]"))]
     specials = [added_word("<|endoftext|>", vocab["<|endoftext|>"], "special")]
     if kind == "bert":
         specials = [added_word(token, pieces[token], "special") for token in
