@@ -286,16 +286,16 @@ WordPieces read_word_pieces(const char *folder, int size) {
         check_template(t);
     for (int i = 0; i < t->count; i++)
         w.longest = max_int(w.longest, (int)strlen(t->entry[i].text));
-    for (Added *a = t->added; a < t->added + t->adds; a++)
-        if (a->normalized)
-            a->found = normal_form(&w, a->text);
+    for (int i = 0; i < t->adds; i++)
+        if (t->added[i].normalized)
+            t->added[i].found = normal_form(&w, t->added[i].text);
     return w;
 }
 
 void word_pieces_free(WordPieces *w) {
-    for (Added *a = w->tokens.added; a < w->tokens.added + w->tokens.adds; a++)
-        if (a->normalized)
-            free((char *)a->found);
+    for (int i = 0; i < w->tokens.adds; i++)
+        if (w->tokens.added[i].normalized)
+            free((char *)w->tokens.added[i].found);
     tokens_free(&w->tokens);
 }
 

@@ -159,9 +159,9 @@ void read_vocabulary(Tokens *t, const char *folder) {
 // ## Words that were added
 
 Added *find_added(const Tokens *t, const char *text) {
-    for (Added *a = t->added; a < t->added + t->adds; a++)
-        if (!strcmp(a->text, text))
-            return a;
+    for (int i = 0; i < t->adds; i++)
+        if (!strcmp(t->added[i].text, text))
+            return &t->added[i];
     return NULL;
 }
 
@@ -407,7 +407,8 @@ typedef void Cutter(Sentence *s, const void *of, const char *text);
 const Added *added_at(const Tokens *t, const char *text, bool normalized) {
     const Added *longest = NULL;
     size_t most = 0;
-    for (const Added *a = t->added; a < t->added + t->adds; a++) {
+    for (int i = 0; i < t->adds; i++) {
+        const Added *a = &t->added[i];
         size_t n = strlen(a->found);
         if (a->normalized == normalized && n > most
             && !strncmp(text, a->found, n)) {

@@ -362,7 +362,8 @@ void feed_pieces(void) {
 const char *folder_of_input(void) {
     const char *const known[] = {
         "config.json", "vocab.json", "merges.txt", "vocab.txt",
-        "tokenizer_config.json"};
+        "tokenizer_config.json", "tokenizer.json", "added_tokens.json",
+        "special_tokens_map.json"};
     const char *folder = NULL;
     char *text = allocate(input.size + 1, 1), mark[64];
     memcpy(text, input.bytes, input.size);
@@ -381,7 +382,7 @@ const char *folder_of_input(void) {
 
 // The table of tokens may take as much memory as config.json says.
 void allow_tokens(int V) {
-    memory_limit += sizeof(char *) * (size_t)V;
+    memory_limit += (sizeof(char *) + sizeof(Entry) + 2) * (size_t)V;
 }
 
 enum { FED_TOKENS = 3 };
