@@ -373,7 +373,7 @@ function showNumbers() {
   $("steps-total").textContent = facts.steps.toLocaleString("en");
   $("loss").textContent = last ? last[1].toFixed(4) : "–";
   $("rate").textContent = last ? last[2].toPrecision(2) : "–";
-  $("speed").textContent = speed ? Math.round(speed).toLocaleString("en") : "–";
+  $("tokens-a-second").textContent = speed ? Math.round(speed).toLocaleString("en") : "–";
   $("left").textContent = pace ? time((facts.steps - steps) * pace) : "–";
   const V = facts.target_vocab;
   $("guess").textContent = `A blind guess among the ${V} tokens of this vocabulary costs ` +
