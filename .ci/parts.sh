@@ -56,7 +56,7 @@ fuzzed() # FLAGS: libFuzzer finds no input that a part of tests/program/fuzz.c t
 wasm() # STEPS: tiny.c in WebAssembly
 {
     env HOST=gcc STEPS="$1" CC="clang --target=wasm32-wasi --sysroot=/usr" \
-        RUN="node --no-warnings notebook/test/wasi.mjs" sh notebook/test/tiny.sh
+        RUN="node --no-warnings --single-threaded notebook/test/wasi.mjs" sh notebook/test/tiny.sh
 }
 
 names() # in the order in which they are begun: long ones first

@@ -1,4 +1,4 @@
-// Runs a program in WebAssembly as a command: node notebook/test/wasi.mjs PROGRAM ARGUMENTS
+// node --single-threaded (threads that compile may crash Node 20 at the end) THIS PROGRAM ARGUMENTS
 import { readFileSync } from "node:fs";
 import { WASI } from "node:wasi";
 const args = process.argv.slice(2);
