@@ -134,12 +134,11 @@ char *write_utf8(char *to, int c) {
 
 // The number behind \u.
 int read_hex(JsonFile *f) {
-    unsigned value = 0;
     if (strspn(f->at, "0123456789abcdefABCDEF") < 4)
         refuse_json(f, "\\u needs four hexadecimal digits");
-    sscanf(f->at, "%4x", &value);
+    char digits[] = {f->at[0], f->at[1], f->at[2], f->at[3], '\0'};
     f->at += 4;
-    return (int)value;
+    return (int)strtol(digits, NULL, 16);
 }
 
 // An escape by number: \u0120, or two of them for a character above U+FFFF.

@@ -335,13 +335,13 @@ void feed_pieces(void) {
     static const char vocab[] = "[UNK]\n[CLS]\n[SEP]\n[MASK]\n[PAD]\na\n##a\n"
                                 "e\n##e\nthe\n##ing\n!\n中";
     enum { WORD_PIECES = 13 };
-    bool cased = fed_byte() & 1;
-    size_t size = input.size - input.read;
+    size_t cased = fed_byte() & 1, size = input.size - input.read;
     char *text = allocate(size + 1, 1), letter[256][5];
     const char *of[256];
     memcpy(text, input.bytes + input.read, size);
     BytePairs b = plain_bytes(letter, of);
     check_bytes(&b, text);
+    folder_with("config.json", "{}", 2);
     const char *folder = folder_with("vocab.txt", vocab, sizeof vocab - 1);
     WordPieces w = read_word_pieces(folder, WORD_PIECES);
     w.lower = w.strip = !cased;
