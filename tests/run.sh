@@ -1,7 +1,7 @@
 #!/bin/sh
 # The tests, as many at once as there are cores:
 #
-#     sh tests/run.sh                       all but memory and commands
+#     sh tests/run.sh                       all but memory, commands and bits
 #     sh tests/run.sh double/06-residual    this one; several may be named
 #     sh tests/run.sh memory                a whole group
 #
@@ -27,7 +27,7 @@ work=$PWD/build/tests
 # jobs GROUP or JOB...: the jobs that are meant, those that take long first
 jobs()
 {
-    [ $# -gt 0 ] || set -- outside bits learning float double/gradcheck machine double planted chapters tiny
+    [ $# -gt 0 ] || set -- outside learning float double/gradcheck machine double planted chapters tiny
     for group in "$@"; do
         case $group in
         double | float | memory | outside | machine) listed "$group" | sed "s|^|$group/|" ;;
