@@ -94,10 +94,6 @@ def quoted():
         "with weights of {:.2f}, {:.2f} and {:.2f}", [to_car[i][2] for i in (0, 1, 4)]
     yield "transformer.c", 'the query of "voiture" gives "red" {:.2f}, {:.2f}, {:.2f} and ' \
         "{:.2f}", red
-    pictures = (DOCS / "book" / "records" / "red-car.txt").read_text(encoding="utf-8")
-    for name in "transformer.c", "README.md":
-        for line in pictures.split("layer 1, mean of 4 heads")[1].strip("\n").split("\n"):
-            yield name, "{}", [line.strip()]
     figures = "docs/book/figures/mixtures.py"
     yield figures, ", ".join(f'{{:.2f}} for "{word}"' for word in WORDS[:5]).replace(
         ', {:.2f} for "fast"', ', {:.2f} for "fast" and {:.2f} for the end'), the[3]
