@@ -6964,8 +6964,9 @@ void describe(const Progress *p) {
             m->heads, m->d_ff, text, p->total, r->batch, r->rate, r->warmup);
     volatile float x = 1 + 0x1p-12f, y = 1 + 0x1p-11f; // x·x, rounded, is y
     if (c->trainer.model->list.count > 2000000 && x * x - y == 0)
-        fputs("a program built by `make FAST=1` would train so large a model "
-              "about 1.6 times as fast, with last bits of its own\n", stderr);
+        fputs("on some processors a program built by `make FAST=1` trains so "
+              "large a model up to 1.7 times as fast, with last bits of its "
+              "own\n", stderr);
 }
 
 //@ plumbing train, from its arguments to its last message

@@ -26,6 +26,12 @@ strict() # OPTIONS...: both programs, on one thread and on two
     done
 }
 
+told() # what FAST=1 may gain: of a large model, and not of a small one
+{
+    trained $work/strict 1 --d-model 256 --batch 1 && grep FAST=1 $work/said &&
+        trained $work/strict 1 --batch 1 && ! grep FAST=1 $work/said
+}
+
 recorded()
 {
     found=$(trained "$program" 300)
@@ -39,5 +45,6 @@ check "the classroom's model has the bits of strict C" strict 10
 check "so has a wide one, with everything that can be chosen" strict 2 --batch 16 \
     --d-model 256 --layers 1 --norm pre --activation gelu --positions learned --tie \
     --label-smoothing 0.1
+check "who trains a large model is told of FAST=1" told
 check "300 steps give the checksum of data/README.md" recorded
 totals
