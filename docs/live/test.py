@@ -535,7 +535,7 @@ def test_refused(browser):
 def test_breaks(browser):
     """What no command can do; and with what a broken training is compared."""
     live = train(browser)
-    for name in ("mask", "scale", "warmup", "dropout"):
+    for name in ("mask", "scale", "warmup"):
         live.click("#break-" + name)
         claim(live.text("#command") == "" and "No command does the same" in live.text("#command-note"),
               f"no command is given for what it cannot do: {name}", live.text("#command"))

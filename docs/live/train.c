@@ -2,7 +2,7 @@
 // be broken in them, built of the same parts. Included by live.c.
 
 // What the page can break, beside what an option does.
-enum { NO_CAUSAL_MASK = 1, NO_SCALE = 2, DROPOUT_IN_USE = 4, NO_WARM_UP = 8 };
+enum { NO_CAUSAL_MASK = 1, NO_SCALE = 2, NO_WARM_UP = 4 };
 
 int broken;              // the sum of what is
 Pairs data, held_out;
@@ -209,68 +209,6 @@ EXPORT void train_steps(int most, double seconds) {
 
 // ---------------------------------------------------------- how good is it?
 
-// A pass of a model in use: without dropout, unless that was left on.
-Pass pass_in_use(void) {
-    Trainer *t = &live.trainer;
-    return (Pass){.arena = &t->arena, .config = &t->model->config,
-                  .training = broken & DROPOUT_IN_USE,
-                  .noise = (uint64_t)t->step};
-}
-
-// Greedy decoding as one writes it first: for each word, all that has been
-// written goes through the decoder again.
-Sentence answer_slowly(Pass *pass, Sentence source) {
-    const Transformer *model = live.trainer.model;
-    int longest = longest_output(model, source.length);
-    Sentence own = {allocate((size_t)longest, sizeof(int)), 0};
-    bool done = false;
-    while (!done && own.length < longest) {
-        size_t mark = pass->arena->used;
-        int n = own.length++;
-        Pairs one = {&source, &own, 1, 0};
-        own.id[n] = END;
-        Batch batch = make_batch(pass->arena, &one, (const int[]){0}, 1);
-        Saved saved;
-        Mat logits = transformer_forward(pass, &saved, model, &batch);
-        own.id[n] = arg_max(row(logits, n), END, logits.cols);
-        done = own.id[n] == END;
-        arena_release(pass->arena, mark);
-    }
-    return own;
-}
-
-// What the model says to n sentences.
-Sentence *answers(const Sentence *source, int n) {
-    if (!(broken & DROPOUT_IN_USE))
-        return translate_all(live.trainer.model, source, n, 1,
-                             &live.trainer.arena);
-    Pass pass = pass_in_use();
-    Sentence *own = allocate((size_t)n, sizeof *own);
-    for (int i = 0; i < n; i++)
-        own[i] = answer_slowly(&pass, source[i]);
-    return own;
-}
-
-// The loss on the first n pairs that were held out.
-Loss held_out_loss(int n) {
-    Trainer *t = &live.trainer;
-    Pairs first = held_out;
-    first.count = n;
-    if (!(broken & DROPOUT_IN_USE))
-        return evaluate_loss(t->model, &first, t->recipe.batch, 0, &t->arena);
-    Pass pass = pass_in_use();
-    Saved saved;
-    int *index = arena_take(&t->arena, (size_t)n, sizeof *index);
-    for (int i = 0; i < n; i++)
-        index[i] = i;
-    Batch batch = make_batch(&t->arena, &first, index, n);
-    Mat logits = transformer_forward(&pass, &saved, t->model, &batch);
-    Mat lse = arena_mat(&t->arena, logits.rows, 1);
-    Loss loss = loss_forward(lse, logits, batch.expected, 0, &t->arena);
-    arena_release(&t->arena, 0);
-    return loss;
-}
-
 // {"source":"…","expected":"…","said":"…","right":true}
 void print_sample(Sentence source, Sentence expected, Sentence own) {
     Match match = {0};
@@ -293,22 +231,25 @@ void print_sample(Sentence source, Sentence expected, Sentence own) {
 // {"loss":…,"exact":…,"checksum":"…","samples":[…]}
 EXPORT void evaluate(void) {
     enum { MOST = 200, SHOWN = 3 };
+    Trainer *t = &live.trainer;
     Pairs p = held_out.count ? held_out : data;
-    int n = min_int(p.count, MOST);
-    Loss loss = held_out.count ? held_out_loss(n) : (Loss){0};
-    Sentence *own = answers(p.source, n);
+    Loss loss = {0};
     Match match = {0};
-    for (int i = 0; i < n; i++)
+    p.count = min_int(p.count, MOST);
+    if (held_out.count)
+        loss = evaluate_loss(t->model, &p, t->recipe.batch, 0, &t->arena);
+    Sentence *own = translate_all(t->model, p.source, p.count, 1, &t->arena);
+    for (int i = 0; i < p.count; i++)
         add_translation(&match, own[i], p.target[i], &live.target,
                         live.settings.tokenizer);
     printf("{\"loss\":");
     print_number(average(loss));
     printf(",\"exact\":%.9g,\"checksum\":\"%016" PRIx64 "\",\"samples\":[",
-           (double)match.exact / n, checksum(&live.trainer));
-    for (int i = 0; i < min_int(n, SHOWN); i++) {
+           (double)match.exact / p.count, checksum(t));
+    for (int i = 0; i < min_int(p.count, SHOWN); i++) {
         printf(i ? "," : "");
         print_sample(p.source[i], p.target[i], own[i]);
     }
     printf("]}");
-    sentences_free(own, n);
+    sentences_free(own, p.count);
 }

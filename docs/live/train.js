@@ -52,7 +52,7 @@ const BREAKS = {
       "nearly zero, and learning is slow.",
   },
   "warmup": {
-    name: "No warm-up", bit: 8, options: {},
+    name: "No warm-up", bit: 4, options: {},
     look: "The rate is at its peak from the first step, when Adam has seen too few " +
       "gradients to know how far to step; after the steps of the warm-up it is what it " +
       "would have been. The damage of the first steps takes a long time to undo.",
@@ -60,11 +60,6 @@ const BREAKS = {
   "rate": {
     name: "Rate too high", bit: 0, options: {"lr": task => 10 * task.lr},
     look: "The loss stays as high as that of a model that always makes the same guess.",
-  },
-  "dropout": {
-    name: "Dropout left on in use", bit: 4, options: {"dropout": 0.1},
-    look: "The training is the same, but in use, too, one value in ten is " +
-      "dropped: the model makes mistakes at random, and is worse than it could be.",
   },
 };
 
