@@ -38,7 +38,7 @@ LINK = """-lm -lwasi-emulated-signal -Wl,--strip-all,--export-dynamic
 SHARED = ["tools.js", "engine.js", "chart.js"]    # with write.html
 SCRIPTS = [*SHARED, "train.js", "curve.js", "model.js", "stages.js", "flow.js",
            "picture.js", "play.js", "matrices.js", "made.js", "pane.js", "decoding.js",
-           "number.js", "pulls.js", "learns.js", "main.js"]
+           "number.js", "learns.js", "main.js"]
 DATA = [f"{task}.{part}.tsv" for task in ("reverse", "dates", "eng-fra")
         for part in ("train", "valid")]
 

@@ -71,25 +71,3 @@ async function tensorMatrices(name) {
       rowNames: i => words ? words[i] : value.length > 1 ? String(i) : kindOf(name),
       columnNames: name.startsWith("output.") ? flow.facts.target_words : null}));
 }
-
-// The terms whose sum is what this stage sends to one of its parameters, and their names.
-async function learnedTerms(user, {name, i, j}) {
-  const kind = kindOf(user), d = (await matrixOf(user)).gradient, sent = `d${called(user)}`;
-  const {from} = flow.stages.get(user), x = from ? (await numbersOf(from)) : null;
-  if (kind === "embedding") {
-    const tokens = tokensOf(user).rows, word = wordsOfRows(name)[i];
-    const used = upTo(d.length).filter(t => tokens[t] === word), D = sizeIn("d-model");
-    return {names: used.map(t => `√${D} · ${sent}${indices(user, t, j)}`).join(" + "),
-      terms: used.map(t => [Math.sqrt(D), d[t][j]])};
-  }
-  if (kind === "positions")
-    return i < d.length ? {names: sent + indices(user, i, j), terms: [[d[i][j], 1]]} : {terms: []};
-  if (kindOf(name) === "bias") return {names: `Σ ${sent}[:, ${columnName(name, j)}]`,
-    terms: d.map(row => [row[j], 1])};
-  const y = called(from, user);
-  if (kindOf(name) === "gain") return {names: `Σ ${y}[:, ${j}] · ${sent}[:, ${j}]`,
-    terms: d.map((row, t) => [x[t][j], row[j]])};
-  const [into, out] = isTied(user) ? [j, i] : [i, j];
-  return {names: `Σ ${y}[:, ${into}] · ${sent}[:, ${columnName(user, out)}]`,
-  terms: d.map((row, t) => [x[t][into], row[out]])};
-}

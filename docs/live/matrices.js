@@ -75,10 +75,10 @@ function largestIn({name, matrix, rows, columns, most}, sizes) {
 
 const captionOf = ({label, note}) => [make("b", {}, label), " " + note];
 
-// Is a number in a part: a row, some columns, a single one?
+// Is a number in a part?
 const isIn = ({name, what}, i, j) => part => part.name === name && (part.what ?? "value") === what
-  && (part.i ?? i) === i && (part.j === undefined || (part.to === undefined ? part.j === j
-    : j >= part.j && j < part.to));
+  && within(i, part.i, part.below) && within(j, part.j, part.to);
+const within = (n, from, end = from + 1) => from === undefined || n >= from && n < end;
 
 const shareOfColor = (x, most) => (Math.abs(x ?? 0) / most) ** 0.7;
 

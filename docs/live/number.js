@@ -54,14 +54,13 @@ function written(terms, result, more = []) {
 }
 
 // What the softmax makes of a number in a row.
-function shareText(x, row, own) {
+function shareOf(x, row) {
   const powers = list => list.reduce((sum, x) => sum + Math.exp(x), 0);
   const isLong = row.length > MOST_TERMS, sorted = isLong ? [...row].sort((a, b) => b - a) : row;
   const shown = sorted.slice(0, MOST_TERMS), rest = sorted.slice(MOST_TERMS);
-  return "e^scaled / (Σ e^scaled, over the row) = " + worked(own,
-    round => Math.exp(round(x)) / (powers(shown.map(round)) + round(powers(rest))),
-    write => `e^${write(x)} / (${[...shown.map(x => "e^" + write(x)),
-      ...isLong ? [`${write(powers(rest))} (the other ${rest.length})`] : []].join(" + ")})`);
+  return {compute: round => Math.exp(round(x)) / (powers(shown.map(round)) + round(powers(rest))),
+    write: write => `e^${write(x)} / (${[...shown.map(x => "e^" + write(x)),
+      ...isLong ? [`${write(powers(rest))} (the other ${rest.length})`] : []].join(" + ")})`};
 }
 
 // ---------------------------------------------------------------- names
@@ -111,115 +110,6 @@ const LETTER_OF = {q: "q", k: "k", v: "v", joined: "o", inner: "1", outer: "2", 
 const tensorOf = name => name === "output.logits" ? "output"
   : `${pathOf(name)}.${WEIGHTS_OF[kindOf(name)]}`;
 const matrixLetter = name => isTied(name) ? "E" : `W${LETTER_OF[kindOf(name)]}`;
-
-async function linearOrigin({name, i, j}, own) {
-  const {from} = flow.stages.get(name), x = (await numbersOf(from))[i];
-  const tied = isTied(name), column = columnName(name, j), [weight, bias] = parametersOf(name);
-  const w = await numbersOf(weight), b = await numberOf(bias, 0, j);
-  const matrix = `${matrixLetter(name)}[${tied ? column : `:, ${column}`}]`;
-  return `${called(from, name)}[${rowWord(name, i)}] · ${matrix} + ` +
-    `b${LETTER_OF[kindOf(name)]}[${column}] = ` +
-    written(x.map((number, p) => [number, tied ? w[j][p] : w[p][j]]), own, [b]);
-}
-
-// Φ(inner), of which GELU makes inner · Φ(inner).
-async function shareBelow(active, i, j) {
-  const x = await numberOf(beside(active, "inner"), i, j);
-  return x ? await numberOf(active, i, j) / x : 0.5;
-}
-
-// By kind: what a number, own, is computed from.
-const ORIGIN_OF = {
-  token: async ({i, j, name}, own) => `column ${j} of the row of “${rowWord(name, i)}” = ${four(own)}`,
-  embedding: async ({i, j, name}, own) => {
-    const D = sizeIn("d-model"), x = await numberOf(beside(name, "token"), i, j);
-    return `√${D} · token embedding${indices(name, i, j)} = ${written([[Math.sqrt(D), x]], own)}`;
-  },
-  encoding: async ({i, j}, own) => (flow.info.positions === "learned" ? `learned, for position ${i}`
-    : `${j % 2 ? "cos" : "sin"}(${i} / 10000^(${j - j % 2}/${sizeIn("d-model")}))`) +
-    ` = ${four(own)}`,
-  positions: async ({name, i, j}, own) => {
-    const e = await numberOf(beside(name, "embedding"), i, j);
-    const p = await numberOf(beside(name, "encoding"), i, j), at = indices(name, i, j);
-    return `embedding${at} + positional encoding${at} = ${written([], own, [e, p])}`;
-  },
-  scores: async ({name, i, j}, own) => {
-    const q = await numbersOf(beside(name, "q")), k = await numbersOf(beside(name, "k"));
-    const h = Math.floor(i / q.length), b = headOf(k[j], h);
-    return `q[${rowWord(name, i)}] · k[${columnWord(name, j)}], head ${h} = ` +
-      written(headOf(q[i % q.length], h).map((x, p) => [x, b[p]]), own);
-  },
-  scaled: async ({name, i, j}, own) => {
-    const x = await numberOf(beside(name, "scores"), i, j);
-    const K = widthOfHead(), root = Math.sqrt(K);
-    return `scores${indices(name, i, j)} / √${K} = ` +
-      worked(own, round => round(x) / round(root), write => `${write(x)} / ${write(root)}`);
-  },
-  mask: async (place, own) => `${own}; 1: this query may see this key; 0: it may not`,
-  weights: async ({name, i, j}, own) => {
-    const row = (await numbersOf(beside(name, "scaled")))[i];
-    const mask = await numbersOf(beside(name, "mask")), seen = mask[i % mask.length];
-    return seen[j] ? shareText(row[j], row.filter((_, n) => seen[n]), own)
-      : "0: the mask hides this key from this query";
-  },
-  out: async ({name, i, j}, own) => {
-    const w = await numbersOf(beside(name, "weights"));
-    const v = await numbersOf(beside(name, "v"));
-    const T = flow.stages.get(name).rows, h = Math.floor(j / widthOfHead());
-    return `weights[${rowWord(name, i)}] · v[:, ${j}], head ${h} = ` +
-      written(w[h * T + i].map((x, n) => [x, v[n][j]]), own);
-  },
-  residual: async ({name, i, j}, own) => {
-    const {from, other} = flow.stages.get(name), at = indices(name, i, j);
-    const a = await numberOf(other, i, j), b = await numberOf(from, i, j);
-    return `${called(other, name)}${at} + ${called(from, name)}${at} = ${written([], own, [a, b])}`;
-  },
-  mean: async ({name, i}, own) => `the mean of ${called(flow.stages.get(name).from, name)}` +
-    `[${rowWord(name, i)}] = ${four(own)}`,
-  rstd: async ({name, i}, own) => "1 / the standard deviation of " +
-    `${called(flow.stages.get(name).from, name)}[${rowWord(name, i)}] = ${four(own)}`,
-  n: async ({name, i, j}, own) => {
-    const {from} = flow.stages.get(name);
-    const [x, mean, rstd] = [await numberOf(from, i, j),
-      await numberOf(beside(name, "mean"), i, 0),
-      await numberOf(beside(name, "rstd"), i, 0)];
-    return `(${called(from, name)}${indices(name, i, j)} − mean) · rstd = ` +
-      worked(own, round => (round(x) - round(mean)) * round(rstd),
-        write => `(${write(x)} − ${inBrackets(write(mean))})·${write(rstd)}`);
-  },
-  norm: async ({name, i, j}, own) => {
-    const n = await numberOf(beside(name, "n"), i, j);
-    const [gain, bias] = (await Promise.all(parametersOf(name).map(tensor => matrixOf(tensor))))
-      .map(({value}) => value[0][j]);
-    return `n${indices(name, i, j)} · gain[${j}] + bias[${j}] = ${written([[n, gain]], own, [bias])}`;
-  },
-  active: async ({name, i, j}, own) => {
-    const x = await numberOf(beside(name, "inner"), i, j), inner = `inner${indices(name, i, j)}`;
-    if (flow.info.activation === "gelu")
-      return `${inner} · Φ(${inner}), Φ(x) being the share of a normal ` +
-        `distribution below x: ${written([[x, await shareBelow(name, i, j)]], own)}`;
-    return `max(0, ${inner}) = max(0, ${four(x)}) = ${four(own)}`;
-  },
-  probabilities: async ({i, j}, own) => {
-    const z = (await numbersOf("output.logits"))[i];
-    const sum = z.reduce((all, x) => all + Math.exp(x), 0);
-    return "e^logit / (Σ e^logit, over all words) = " + worked(own,
-      round => Math.exp(round(z[j])) / round(sum), write => `e^${write(z[j])} / ${write(sum)}`);
-  },
-  loss: async ({i}, own) => {
-    const p = (await numbersOf("output.probabilities"))[i];
-    const n = flow.facts.target_words.indexOf(flow.facts.expected[i]);
-    return `−ln p(“${flow.facts.expected[i]}”) = ` +
-      worked(own, round => -Math.log(round(p[n])), write => `−ln ${write(p[n])}`);
-  },
-};
-
-async function originOfNumber(place) {
-  const {value} = await matrixOf(place.name), x = value[place.i][place.j];
-  if (flow.edits.has(keyOf(place))) return `${four(x)}, which you have typed`;
-  if (isTensor(place.name)) return `${four(x)}, a parameter: it has been found by training`;
-  return (ORIGIN_OF[kindOf(place.name)] || linearOrigin)(place, x);
-}
 
 // The finite difference of the loss, computed now.
 async function checkNumber(place, into) {
