@@ -96,7 +96,7 @@ transformer: transformer.c build/flags
 	$(call need,$(CC),gcc)
 	@echo "building with: $(CC) $(CFLAGS)$(if $(findstring openmp,$(CFLAGS)),,\
 	    (without OpenMP, on one core: $(if $(filter file,$(origin \
-	    CFLAGS)),$(CC) has none,CFLAGS comes from the $(origin CFLAGS))))"
+	    CFLAGS)),$(CC) takes no -fopenmp,CFLAGS comes from the $(origin CFLAGS))))"
 	$(COMPILE) transformer.c -o $@ -lm
 
 run: transformer
