@@ -89,7 +89,7 @@ help:
 build/flags: CHOSEN = $(COMPILE)
 build/mpicc: CHOSEN = $(MPICC)
 build/flags build/mpicc: FORCE
-	@mkdir -p build
+	@mkdir -p build/notebook
 	@echo '$(CHOSEN)' | cmp -s - $@ || echo '$(CHOSEN)' > $@
 
 transformer: transformer.c build/flags
@@ -163,7 +163,7 @@ write:
 	$(call need,npm,npm)
 	$(call need,node,nodejs)
 	$(call need,pandoc,pandoc)
-	python3 docs/write/build.py
+	python3 docs/write/build_write.py
 
 # Some minutes, and begun only if it may be published.
 release: docs
@@ -222,11 +222,16 @@ build/notebook/mpi build/notebook/19-machines: \
     LAB = OMPI_CC='$(CC)' MPICH_CC='$(CC)' $(MPICC) $(WARNINGS) $(CFLAGS)
 build/notebook/mpi build/notebook/19-machines: build/mpicc
 
-# What a program of notebook/ includes, its compiler writes down beside it.
+# What a program of notebook/ includes, its compiler writes down beside it. A name may
+# end in the type of its numbers.
 vpath %.c notebook/programs notebook
+AS_LAB = -MMD -MP -MF $@.dep -MT $@ $< -o $@ -lm
+build/notebook/%-double: %.c build/flags
+	$(LAB) -DTRANSFORMER_DOUBLE $(AS_LAB)
+build/notebook/%-complex: %.c build/flags
+	$(LAB) -DTRANSFORMER_COMPLEX $(AS_LAB)
 build/notebook/%: %.c build/flags
-	@mkdir -p build/notebook
-	$(LAB) -MMD -MP -MF $@.dep -MT $@ $< -o $@ -lm
+	$(LAB) $(AS_LAB)
 
 -include $(wildcard build/notebook/*.dep)
 

@@ -3,8 +3,8 @@
 // The loss of a small whole model, two sentences with padding, is computed at
 // parameter + h and parameter - h; the slope between the two is held against
 // what the backward pass says. This file is compiled three times: in single
-// precision, by 12-gradient-check-double.c in double, and by
-// 12-gradient-check-complex.c with complex numbers, which are two doubles each.
+// precision, as 12-gradient-check-double in double, and as
+// 12-gradient-check-complex with complex numbers, which are two doubles each.
 //
 //     precision,activation,method,step,largest,median,caught
 //

@@ -85,7 +85,7 @@ void train_lab(char **argument) {
 void next_lab(char **argument) {
     if (wrong_prompt(argument[1]))
         fail("the prompt is %s", wrong_prompt(argument[1]));
-    Checkpoint c = load_gpt(argument[0], false);
+    Checkpoint c = load_gpt(argument[0]);
     Arena arena = {0};
     Pass pass = {.arena = &arena, .config = &c.trainer.model->config,
                  .sentences = 1};

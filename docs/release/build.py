@@ -14,7 +14,6 @@ import hashlib
 import html
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -22,21 +21,15 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = ROOT / "build" / "docs" / "transformer"
 SITE = ROOT / "build" / "site"
 RELEASE = ROOT / "build" / "release"
-sys.path += [str(ROOT / "docs" / name) for name in ("live", "exercises/grader")]
+sys.path += [str(ROOT / name) for name in ("docs/live", "docs/exercises/grader", "tests/lib")]
 
 import files  # noqa: E402
 from browser import Browser  # noqa: E402
+from command import run  # noqa: E402
 
 
 def fail(message):
     sys.exit(f"release: {message}")
-
-
-def output(*argv, cwd=ROOT):
-    done = subprocess.run(argv, cwd=cwd, stdout=subprocess.PIPE)
-    if done.returncode:
-        fail(f"{' '.join(argv)}: status {done.returncode}")
-    return done.stdout
 
 
 # ---------------------------------------------------------------- the version
@@ -54,8 +47,8 @@ def here():
     """The same, of this project."""
     def text(name):
         return (ROOT / name).read_text(encoding="utf-8")
-    return versions(output(str(PROGRAM), "--version").decode(),
-                    text("CHANGELOG.md"), text("CITATION.cff"))
+    return versions(run(PROGRAM, "--version").out, text("CHANGELOG.md"),
+                    text("CITATION.cff"))
 
 
 def disagreement(tag, found):
@@ -66,7 +59,7 @@ def disagreement(tag, found):
 
 
 def all_committed(why):
-    changed = output("git", "status", "--porcelain").decode().splitlines()
+    changed = run("git", "status", "--porcelain", cwd=ROOT).out.splitlines()
     if changed:
         fail(f"{why}: {changed[0][3:]}"
              + (f", and {len(changed) - 1} more" if changed[1:] else ""))
@@ -78,7 +71,7 @@ def check(tag):
     wrong = tag and disagreement(tag, here())
     if wrong:
         fail(wrong)
-    output(sys.executable, "docs/book/weave/weave.py", "--anew")
+    run(sys.executable, "docs/book/weave/weave.py", "--anew", cwd=ROOT)
     all_committed("woven anew it is another page")
 
 
@@ -86,8 +79,8 @@ def check(tag):
 
 def tarball(root, name, to):
     """What is committed, in a folder of that name; the times are the commit's."""
-    tar = output("git", "-c", "tar.umask=0022", "-c", "core.autocrlf=false", "archive",
-                 f"--prefix={name}/", "HEAD", cwd=root)
+    tar = run("git", "-c", "tar.umask=0022", "-c", "core.autocrlf=false", "archive",
+              f"--prefix={name}/", "HEAD", cwd=root, encoding=None).out
     to.write_bytes(gzip.compress(tar, mtime=0))
 
 
@@ -166,7 +159,7 @@ def print_book(text, to, day):
     for _ in range(2):
         page.write_text(numbered(text, pages), encoding="utf-8")
         print_page(page, to)
-        listed = output("pdfinfo", "-dests", str(to)).decode()
+        listed = run("pdfinfo", "-dests", to).out
         pages = {name: number for number, name in
                  re.findall(r'^ *(\d+) \[.*\] "(.*)"$', listed, re.M)}
     to.write_bytes(the_same(to.read_bytes(), day))
@@ -181,8 +174,8 @@ def sums(folder):
 
 
 def build():
-    version, day = here()["--version"], output(
-        "git", "log", "-1", "--format=%cs").decode().strip()
+    version = here()["--version"]
+    day = run("git", "log", "-1", "--format=%cs", cwd=ROOT).out.strip()
     name = f"transformer.c-{version}"
     shutil.rmtree(RELEASE, ignore_errors=True)
     RELEASE.mkdir(parents=True)

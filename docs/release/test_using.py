@@ -6,27 +6,22 @@
 """
 
 import re
-import subprocess
-import sys
 
-from build import PROGRAM, ROOT
+from build import PROGRAM, ROOT, run
+from harness import claim, end
 
 WORK = ROOT / "build" / "using"
 STRICT = "cc -std=c11 -O1 -Wall -Wextra -Wpedantic -Wshadow -Werror -I.".split()
-sys.path.append(str(ROOT / "tests" / "lib"))
-
-from harness import claim, end  # noqa: E402
 
 
-def run(*argv, text="", cwd=ROOT):
-    done = subprocess.run(argv, cwd=cwd, text=True, input=text, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT)
-    return done.returncode, done.stdout
+def ran(*command, **how):
+    """The status of a program, and all that it prints."""
+    return run(*command, allowed=(), together=True, cwd=ROOT, **how)[:2]
 
 
 def compiled(name, text, *options):
     (WORK / name).write_text(text, encoding="utf-8")
-    return run(*STRICT, WORK / name, *options)
+    return ran(*STRICT, WORK / name, *options)
 
 
 def main():
@@ -36,13 +31,13 @@ def main():
     status, said = compiled("program.c", program, "-o", WORK / "program", "-lm")
     claim(status == 0, "the program of docs/using.md compiles without a warning", said)
     model, sentence = WORK / "model.safetensors", "the red car is fast"
-    run(PROGRAM, "train", ROOT / "data" / "eng-fra.valid.tsv", "--steps", "60", "--layers",
+    ran(PROGRAM, "train", ROOT / "data" / "eng-fra.valid.tsv", "--steps", "60", "--layers",
         "1", "--d-model", "32", "--warmup", "20", "--model", model)
-    _, wanted = run(PROGRAM, "translate", model, text=sentence + "\n")
-    status, said = run(WORK / "program", model, sentence)
+    _, wanted = ran(PROGRAM, "translate", model, given=sentence + "\n")
+    status, said = ran(WORK / "program", model, sentence)
     claim(status == 0 and said == wanted.partition("\n")[0] + "\n" != "\n",
           "it translates as transformer does", said + wanted)
-    claim(run(WORK / "program", WORK / "none", sentence)[0] == 1,
+    claim(ran(WORK / "program", WORK / "none", sentence)[0] == 1,
           "without a model it ends with status 1")
     include = '#include "transformer.c"\n'
     status, said = compiled("names.c", include + names, "-fsyntax-only")

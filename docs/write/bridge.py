@@ -38,7 +38,7 @@ import grading
 import hand_ins
 import linking
 from compiling import Ended
-from files import SETTINGS, read_text, shown, student_folder, write_file
+from files import SETTINGS, read_text, shown, student_folder, write_file, zipped
 from hand_ins import student_file
 from source_file import Broken, regions
 
@@ -228,13 +228,11 @@ def solution(name):
 def packed(work):
     """The folder exercises/ of the terminal, as a zip file in base64."""
     fill(work)
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as to:
-        for path in sorted(student_folder().rglob("*")):
-            if path.is_file() and "backup" not in path.parts:
-                to.write(path, "exercises/" + str(path.relative_to(
-                    student_folder())))
-    return base64.b64encode(archive.getvalue()).decode()
+    folder = student_folder()
+    return base64.b64encode(zipped({
+        f"exercises/{path.relative_to(folder)}": path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and "backup" not in path.parts})).decode()
 
 
 def file(work):

@@ -21,7 +21,7 @@ import zipfile
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from urllib.parse import unquote
 
-import build
+import build_write as build
 import site_pages as site
 import cutting
 import grading

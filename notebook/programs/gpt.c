@@ -114,8 +114,7 @@ Sentence tokens_in_text(const char *text, const Vocab *v, Tokenizer how) {
 // ## Training
 //
 // A step reads B windows of P tokens from random places of the text. The seed
-// and the number of the step determine which, so that a resumed training goes
-// on as if it had not been stopped.
+// and the number of the step determine which.
 
 // B windows, and for each position the token that is expected after it. The
 // text has more than P tokens.
@@ -218,8 +217,8 @@ Loss gpt_evaluate(const Transformer *t, Sentence text, Arena *arena) {
 // nothing but the special tokens.
 
 // load_checkpoint, for a GPT that has something to say.
-Checkpoint load_gpt(const char *path, bool training) {
-    Checkpoint c = load_model(path, training, gpt_outline);
+Checkpoint load_gpt(const char *path) {
+    Checkpoint c = load_model(path, false, gpt_outline);
     const Config *m = &c.settings.config;
     if (m->norm != PRE_NORM || m->positions != LEARNED || m->activation != GELU
         || !m->tie)
@@ -337,8 +336,6 @@ const Option gpt_options[] = {
      "peak of the learning rate", 0, 1000},
     {"warmup", INTEGER, FIELD(settings.recipe.warmup), "N", "100", TRAIN, RUN,
      "steps until the learning rate reaches its peak", 1, 10000000},
-    {"resume", FLAG, FIELD(settings.resume), "no|yes", NULL, TRAIN, 0,
-     "go on where an earlier run stopped", 0, 0},
     {"tokens", INTEGER, FIELD(count), "N", "500", GENERATE, 0,
      "tokens to write", 1, 10000000},
     {"temperature", NUMBER, FIELD(how.temperature), "T", "1", GENERATE, 0,
@@ -495,33 +492,8 @@ double bits(Loss l, const GptText *t) {
     return average(l) / log(2) * t->tokens.length / t->characters;
 }
 
-// The model to go on with, as in chapter 16: with what was given, where that may
-// change.
-Checkpoint resume_gpt(const Request *r) {
-    Checkpoint c = load_gpt(r->settings.model, true);
-    const char **kept = c.settings.text;
-    for (int i = 0; i < OPTIONS; i++) {
-        const char *text = r->settings.text[i];
-        if (text && options[i].in_model == MODEL
-            && (!kept[i] || strcmp(text, kept[i])))
-            misused(&gpt_program, "--%s: the model in %s has another",
-                    options[i].name, r->settings.model);
-        kept[i] = text ? text : kept[i];
-    }
-    if (given(&r->settings, "dropout")) // it holds everywhere
-        kept[option_place("attention-dropout", 17)]
-            = kept[option_place("activation-dropout", 18)] = NULL;
-    bind_settings(&c.settings);
-    set_vocab_sizes(&c);
-    c.trainer.recipe = c.settings.recipe;
-    c.trainer.model->config = c.settings.config;
-    return c;
-}
-
-// A new run, whose vocabulary comes from the text, or the one to go on with.
+// A new run, whose vocabulary comes from the text.
 Checkpoint begin_training(const Request *r, char *text) {
-    if (r->settings.resume)
-        return resume_gpt(r);
     Checkpoint c = {.settings = r->settings, .source = vocab_new()};
     complete_settings(&c.settings);
     char *signs = signs_for_spaces(text, c.settings.tokenizer);
@@ -599,15 +571,12 @@ void gpt_train(const Request *r) {
     fprintf(stderr, "%d characters, %d tokens of %d kinds; %s parameters in %d "
             "layers\n", p.text.characters, p.text.tokens.length, c.target.count,
             with_commas(number, t->model->list.count), m->layers);
-    if (t->step >= t->recipe.steps)
-        fprintf(stderr, "nothing to do: %" PRId64 " steps are done; ask for "
-                "more --steps\n", t->step);
     train_until_stopped(t, p.text.tokens, m->max_len, gpt_text_gradient, t,
                         report_progress, &p);
     if (stop_signal) {
         save_checkpoint(&c, p.model);
-        fprintf(stderr, "%sstopped at step %" PRId64 "; go on with --resume\n",
-                is_terminal(stderr) ? "\n" : "", t->step);
+        fprintf(stderr, "%sstopped at step %" PRId64 "; %s\n",
+                is_terminal(stderr) ? "\n" : "", t->step, p.model);
     }
     free(p.text.tokens.id);
     free(p.valid.tokens.id);
@@ -629,7 +598,7 @@ void gpt_generate(const Request *r) {
     const char *wrong = wrong_prompt(text);
     if (wrong)
         misused(&gpt_program, "the prompt is %s", wrong);
-    Checkpoint c = load_gpt(r->operand[0], false);
+    Checkpoint c = load_gpt(r->operand[0]);
     Sentence prompt = tokens_in_text(text, &c.target, c.settings.tokenizer);
     int unknown = unknowns(prompt.id, prompt.length);
     if (unknown)

@@ -135,8 +135,8 @@ Step step_together(Trainer *t, const Batch *batch) {
 //
 // A rank that fails says why, and MPI_Abort ends all. So that what is wrong for
 // all is said once, rank 0 gets ready first. Then they compare what they begin
-// with; the first gradient, which has other bits on another kind of processor;
-// and the parameters before they are saved.
+// with, and the parameters before they are saved, which have other bits where
+// another build rounds differently.
 
 // Called at exit, whatever its reason.
 void leave(void) {
@@ -180,16 +180,6 @@ uint64_t digest_of_run(const Checkpoint *c, const Pairs *data) {
     return d;
 }
 
-// The gradient of the last micro-batch, which each rank computes here.
-uint64_t digest_of_gradient(Trainer *t, const Batch *batch) {
-    int first;
-    Batch part = micro_batch(batch, world.micro_batches - 1, &first);
-    TensorList *g = &t->gradient->list;
-    clear(g->values, g->count);
-    add_gradient(t, &part, tokens_expected(&part), noise_of_step(t));
-    return digest(0, g->values, sizeof(real) * g->count);
-}
-
 // ## The loop
 
 // train of chapter 11, by all ranks. Rank 0 prints, measures and saves.
@@ -203,9 +193,6 @@ void train_together(Progress *p) {
         if (world.stopped)
             break;
         Batch batch = next_batch(&course, &t->recipe, t->step, &t->arena);
-        if (t->step == p->first_step)
-            compare(digest_of_gradient(t, &batch),
-                    "first gradient (another build or processor?)");
         Step s = step_together(t, &batch);
         arena_release(&t->arena, 0);
         if (t->step != s.step && world.rank)

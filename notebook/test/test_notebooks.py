@@ -291,20 +291,6 @@ def test_gpt_use(folder):
         claim(one.out == again.out != other.out,
               "one seed gives one text, another seed another")
     gpt(folder, "train", "text", *SMALL, "--steps", 40, "--model", "one.safetensors")
-    for more in ((), SMALL):
-        gpt(folder, "train", "text", *SMALL, "--steps", 17, "--model", "two.safetensors")
-        done = gpt(folder, "train", "text", *more, "--resume", "--steps", 40,
-                   "--model", "two.safetensors")
-        claim(bytes_of(folder, "one.safetensors") == bytes_of(folder, "two.safetensors"),
-              f"a run that is resumed with {len(more)} words more of its command "
-              "ends in the same bytes", done.err)
-    done = gpt(folder, "train", "text", "--resume", "--dropout", 0.5, "--steps",
-               41, "--model", "two.safetensors")
-    claim(done.status == 0
-          and bytes_of(folder, "two.safetensors").count(b'dropout"') == 1,
-          "a new --dropout holds everywhere", done.err)
-
-
     for name, mark in (("plain", ""), ("marked", "\ufeff")):
         write(folder, name, f"{mark}one line\n{mark}another\n" * 9)
         done = gpt(folder, "train", name, *SMALL, "--steps", 1, "--model",
@@ -324,7 +310,6 @@ def test_gpt_refuses(folder):
                   ("train", "text", "--heads", 3), ("train", "text", "--layers"),
                   ("train", "text", "--merges", 5),
                   ("train", "text", "--tokens", "word"),
-                  ("train", "text", "--model", "char.safetensors", "--resume", "--layers", 2),
                   ("train", "text", "--model", ""), ("generate", "char.safetensors", "\r"),
                   ("generate", "char.safetensors", b"\xff"),
                   ("generate", "char.safetensors", "--top-p", 0),
@@ -342,8 +327,7 @@ def test_gpt_ends(folder):
     for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         model = f"{which.name}.safetensors"
         status, said = stopped(training(*SMALL, *LONG, model), folder, which)
-        claim(status == 128 + which and "--resume" in said
-              and gpt(folder, "generate", model).status == 0,
+        claim(status == 128 + which and model in said and gpt(folder, "generate", model).status == 0,
               f"{which.name} ends a run after it was saved", (status, said))
     status, _ = stopped(training("--batch", 2000, *LONG, "long.safetensors"), folder,
                         signal.SIGTERM, signal.SIGINT, within=3)
@@ -390,12 +374,6 @@ def speechless(metadata, tensors):
             tensors[name] = x[:4]
 
 
-def steep(_, tensors):
-    """A loss that is finite, and a gradient whose norm is not."""
-    for name, factor in (("encoder.norm.gain", 1e25), ("embedding.weight", 1e-30)):
-        tensors[name] = tensors[name] * np.float32(factor)
-
-
 def test_gpt_models(folder):
     model = bytes_of(folder, "one.safetensors")
     claim(changed(model, lambda *_: None)[8:].replace(b" ", b"")
@@ -404,12 +382,10 @@ def test_gpt_models(folder):
     done = gpt(folder, "generate", "speechless")
     claim(refused(done, 1, "speechless", "special"),
           "a model of special tokens alone is refused", done.err)
-    before = changed(model, steep)
-    write(folder, "steep.safetensors", before)
-    done = gpt(folder, "train", "text", "--resume", "--steps", 50, "--model",
-               "steep.safetensors")
-    claim(done.status == 1 and "step 41: " in done.err
-          and bytes_of(folder, "steep.safetensors") == before,
+    done = gpt(folder, "train", "text", "--layers", 8, "--d-model", 32, "--lr", 1000,
+               "--warmup", 1, "--steps", 40, "--model", "one.safetensors")
+    claim(done.status == 1 and "step 2: the loss or its gradient is not finite" in done.err
+          and bytes_of(folder, "one.safetensors") == model,
           "a gradient that is not finite ends a run; nothing is saved", done.err)
     before = bytes_of(folder, "text")
     done = gpt(folder, "train", "one.safetensors", "--model", "text")

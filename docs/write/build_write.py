@@ -2,7 +2,7 @@
 """Builds write.html, the page in which the exercises are written, compiled and
 graded without a compiler of one's own: one file, which asks no network.
 
-    python3 docs/write/build.py          build/write/write.html, and build/site/write.html
+    python3 docs/write/build_write.py    build/write/write.html, and build/site/write.html
 
 package-lock.json pins what comes from npm, with its checksums: Clang for
 WebAssembly, Python for WebAssembly, the editor, and esbuild, which puts scripts
@@ -12,7 +12,6 @@ it is made of has changed. Needs npm, Node and pandoc.
 
 import hashlib
 import html
-import importlib.util
 import io
 import json
 import os
@@ -35,6 +34,7 @@ sys.path[:0] = [str(folder) for folder in (
 sys.dont_write_bytecode = True
 
 import breaking
+import build as live
 from book import Book, anchor_of
 import bridge  # noqa: F401: it knows where the next ones are
 import compiling
@@ -45,11 +45,6 @@ from command import run
 from files import REFERENCE, read_text, zipped
 from source_file import regions
 from tool import project_files
-
-# The live page's way to compile: its flags, but for the place of the C library.
-LIVE = importlib.util.spec_from_file_location("live", DOCS / "live" / "build.py")
-live = importlib.util.module_from_spec(LIVE)
-LIVE.loader.exec_module(live)
 
 WASI = ["--target=wasm32-wasip1", "-D_WASI_EMULATED_SIGNAL"]
 # A null pointer is no crash by itself in WebAssembly; the sanitizer makes it one, and
@@ -131,8 +126,7 @@ def compile_parts():
     out = BUILD / "out"
     out.mkdir(exist_ok=True)
     key = jobs(BUILD / "in") + digest(
-        *(read_text(WRITE / name) for name in ("make.js", "toolchain.js",
-                                                     "command.js")),
+        *(read_text(WRITE / name) for name in ("make.js", "toolchain.js")),
         (WRITE / "package-lock.json").read_text())
     script = BUILD / "make.mjs"
     script.write_text(bundled("make.js", "node"), encoding="utf-8")

@@ -1,4 +1,0 @@
-// Lab 12 with complex numbers.
-
-#define TRANSFORMER_COMPLEX
-#include "12-gradient-check.c"
