@@ -36,7 +36,7 @@ void measure(int d_k, bool scaled, Arena *arena) {
         for (int j = 0; scaled && j < KEYS; j++)
             weights.at[j] /= (real)sqrt(d_k);
         spread += mean_square(weights.at, KEYS) / ROWS;
-        softmax_row(weights.at, NULL, KEYS);
+        softmax_forward(weights, (Mask){0});
         bits += entropy(weights.at, weights.at, KEYS) / ROWS;
         largest += (double)max(weights.at, KEYS) / ROWS;
         softmax_backward(upstream, weights);

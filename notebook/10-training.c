@@ -21,9 +21,9 @@ void print_pair(const Transformer *t, const Pairs *pairs, int n, Arena *arena) {
     Saved saved;
     Batch batch = make_batch(arena, pairs, &n, 1);
     Mat logits = transformer_forward(&pass, &saved, t, &batch);
+    softmax_forward(logits, (Mask){0});
     for (int i = 0; i < logits.rows; i++) {
-        real *p = row(logits, i);
-        softmax_row(p, NULL, logits.cols);
+        const real *p = row(logits, i);
         int best = arg_max(p, 0, logits.cols), expected = batch.expected[i];
         printf("%.9g,%.9g,%d\n", (double)p[expected], (double)p[best],
                best == expected);

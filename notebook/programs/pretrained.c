@@ -104,17 +104,18 @@ void continue_text(const Request *r) {
 
 enum { LIKELIEST = 5 };
 
-// Prints the likeliest tokens of a row of logits, which become probabilities.
-void print_likeliest(const WordPieces *w, real *logits, int V) {
-    check_finite(mat(logits, 1, V));
-    softmax_row(logits, NULL, V);
+// Prints the likeliest tokens of logits (1,V), which become probabilities.
+void print_likeliest(const WordPieces *w, Mat logits) {
+    real *p = logits.at;
+    check_finite(logits);
+    softmax_forward(logits, (Mask){0});
     for (int k = 0; k < LIKELIEST;) {
-        int best = arg_max(logits, 0, V);
-        if (logits[best] < 0)
+        int best = arg_max(p, 0, logits.cols);
+        if (p[best] < 0)
             break;
         if (w->tokens.text[best] && ++k)
-            printf("  %.4f  %s\n", (double)logits[best], w->tokens.text[best]);
-        logits[best] = -1;
+            printf("  %.4f  %s\n", (double)p[best], w->tokens.text[best]);
+        p[best] = -1;
     }
 }
 
@@ -159,8 +160,7 @@ void guess_words(const Request *r) {
     for (int i = 0; i < s.length; i++)
         if (s.id[i] == w.tokens.special[MASK]) {
             printf("token %d:\n", i + 1);
-            Mat logits = bert_logits(&pass, b, slice_rows(hidden, i, 1));
-            print_likeliest(&w, logits.at, logits.cols);
+            print_likeliest(&w, bert_logits(&pass, b, slice_rows(hidden, i, 1)));
         }
     if (r->settings.csv)
         write_encoding(r->settings.csv, &w, s, hidden);
