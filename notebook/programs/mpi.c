@@ -200,7 +200,7 @@ void train_together(Progress *p) {
         if (t->step != s.step)
             fail("step %" PRId64 ": the loss is not a number any more; try a "
                  "smaller --lr", s.step);
-        if (time_to_look(s.step, p->total))
+        if (s.step == p->first_step + 1 || time_to_look(s.step, p->total))
             compare(checksum(t), "parameters (which are not saved)");
         if (world.rank == 0)
             report_step(p, &s);
