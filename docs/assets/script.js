@@ -91,6 +91,7 @@ function element(tag, name, ...inside) {
     return made;
 }
 
+const TOUCHED = matchMedia("(hover: none)").matches; // there are no keys, and no mouse
 const loading = new Map(), BASE = document.currentScript.src.replace(/assets\/[^/]*$/, "");
 
 // A script beside the pages, which is loaded when it is first needed.
@@ -118,7 +119,7 @@ function addSearch() {
     const status = element("p"), box = element("div", "found", status, list);
     const form = element("form", "search", field, box);
     field.type = "search";
-    field.placeholder = matchMedia("(hover: none)").matches ? "Search" : "Search: press /";
+    field.placeholder = TOUCHED ? "Search" : "Search: press /";
     field.setAttribute("aria-label", "Search the book");
     field.autocomplete = "off";
     form.setAttribute("role", "search");
@@ -465,7 +466,8 @@ function addPanels() {
         frame.loading = "lazy";
         frame.src = `${BASE}live.html#${/\bpanel\b/.test(state) ? state : state + "&panel"}`;
         place.append(element("p", "", /view=decoding/.test(state) ? "Try it: go a word on."
-            : "Try it: click a number to see where it comes from, then change it."), frame);
+            : `Try it: ${TOUCHED ? "tap" : "click"} a number to see where it comes from, then `
+                + "change it."), frame);
         frames.push(frame);
     }
     window.addEventListener("message", ({ source, data }) => {

@@ -50,7 +50,7 @@ def wires():
 def attention(middle, top, name, mask, ports):
     """A box of attention. A port is the place where q, k or v enters."""
     parts = [label(middle - HALF, top, 2 * HALF, 46, "", "weight"),
-             text(middle, top + 13, name), text(middle, top + 25, mask, size=10)]
+             text(middle, top + 13, name), text(middle, top + 25, mask, size=11)]
     for role, (x, y) in zip(("query", "key", "value"), ports):
         parts.append(text(x, y, role[0], size=12, fill=role, bold=True))
     return parts
@@ -112,14 +112,14 @@ def model():
                        "weight"))
     for x, y, words in ((ENCODER, 575, "(B·S,D)"), (DECODER, 575, "(B·T,D)"),
                         (DECODER, 207, "(B·T,D)"), (DECODER, 147, "(B·T,V)")):
-        parts.append(text(x + 8, y, words, "start", 10))
-    parts += [text(DECODER - 8, 147, "logits", "end", 10),
+        parts.append(text(x + 8, y, words, "start", 11))
+    parts += [text(DECODER - 8, 147, "logits", "end", 11),
               text(ENCODER, 643, "source ids (B,S)"),
               text(DECODER, 643, "decoder input ids (B,T)"),
               text(DECODER, 74, "probability of each word"),
               text(14, 278, "memory (B·S,D)", "start", 11, bold=True),
-              text(14, 292, "from the last encoder layer", "start", 10.5),
-              text(14, 305, "to every decoder layer", "start", 10.5)]
+              text(14, 292, "from the last encoder layer", "start", 11),
+              text(14, 305, "to every decoder layer", "start", 11)]
     for i, (letter, meaning) in enumerate(LETTERS):
         role = meaning if meaning in ("query", "key", "value") else None
         parts += [text(14, 82 + 17 * i, letter, "start", fill=role, bold=True),
@@ -181,8 +181,8 @@ def gradient_ways():
         ways += [up(middle, EMBEDDING + 28, 620), up(middle, 636, 652)]
     parts = [arrow(way, "gradient") for way in ways]
     parts += [arrow(up(160, 284, MEMORY - 8), "gradient", dashes="3 3"),
-              text(180, 278, "dk, dv of other decoder layers", "end", 10, "gradient"),
-              text(97, MEMORY - 5, "dmemory", "start", 10, "gradient")]
+              text(180, 278, "dk, dv of other decoder layers", "end", 11, "gradient"),
+              text(97, MEMORY - 5, "dmemory", "start", 11, "gradient")]
     parts += boxes({"encoder": "", "cross": "", "decoder": ""})
     for n, (_, places) in enumerate(MEETINGS, 1):
         for x, y in places:
@@ -190,7 +190,7 @@ def gradient_ways():
             parts += [joint(x, y), text(x + side, y - 5 if n in (1, 2) else y + 15,
                                         n, size=12, fill="gradient", bold=True)]
     parts += [text(DECODER, 128, "from the loss: dlogits (B·T,V)", fill="gradient"),
-              text(DECODER + 8, 207, "dhidden", "start", 10, "gradient")]
+              text(DECODER + 8, 207, "dhidden", "start", 11, "gradient")]
     parts += [text(middle, 665, f"{side} embedding", fill="gradient")
               for middle, side in ((ENCODER, "source"), (DECODER, "target"))]
     parts += [arrow([(12, 170), (40, 170)], "gradient"),

@@ -160,7 +160,7 @@ def gradient_paths():
     for i, (*words, value) in enumerate(ways):
         x = 60 + 120 * i
         parts += [arrow([(180, 20), (x, 50)], "gradient"),
-                  label(x - 58, 52, 116, 52, words, "part", size=10),
+                  label(x - 58, 52, 116, 52, words, "part", size=11),
                   arrow([(x, 104), (180 + (x - 180) * 0.07, 144)], "gradient"),
                   text((112, 193, 248)[i], (138, 124, 138)[i],
                        number(value).replace("-", "−"))]

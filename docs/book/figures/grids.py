@@ -57,14 +57,14 @@ def heads():
                           "end" if below else "middle", fill=fill, bold=True))
         for j in range(3):
             parts.append(text(x + (j + 0.5) * w, y + (2 * h + 13 if below else -6), j,
-                              size=10))
+                              size=11))
         for i in range(2):
             for j in range(3):
                 parts.append(cell(x + j * w, y + i * h, w, h,
                                   fill if i == j == 1 else None, 0.3))
-        parts.append(text(middle, y + 1.5 * h + 4, block, size=10.5))
+        parts.append(text(middle, y + 1.5 * h + 4, block, size=11))
         parts.append(text(x - 7 if below else middle, y + 4 if below else 25, shape,
-                          "end" if below else "middle", 10))
+                          "end" if below else "middle", 11))
 
     for x, name, shape, block, fill in (
             (64, "q", "(B·T,D)", "(T,K)", "query"),
@@ -78,7 +78,7 @@ def heads():
                                         "sentence 1: weights (T,S)"], "weight"),
               box(163 + w, 214 + h, w, h, "part", TINT),
               arrow([(208, 184), (208, 214 + h)]),
-              text(57, 40, "head", "end", 10), text(156, 295, "head", "end", 10),
+              text(57, 40, "head", "end", 11), text(156, 295, "head", "end", 11),
               text(156, 236, "sentence 0", "end", 11),
               text(156, 270, "sentence 1", "end", 11)]
     return svg(304, parts)
@@ -90,8 +90,8 @@ def mask_grid(title, keys, rows):
     """Rows are queries, columns keys; 1 and a tint where the key is visible."""
     size, x, y = 24, 30, 50
     parts = [text(24, 14, title, "start", bold=True),
-             text(x + size * len(keys) / 2, 31, "keys", size=10.5, fill="key"),
-             upright(11, y + size * len(rows) / 2, "queries", size=10.5, fill="query")]
+             text(x + size * len(keys) / 2, 31, "keys", size=11, fill="key"),
+             upright(11, y + size * len(rows) / 2, "queries", size=11, fill="query")]
     for i, row in enumerate(rows):
         middle = (i + 0.5) * size
         parts += [text(x + middle, y - 6, keys[i], size=11),
@@ -156,8 +156,8 @@ def padded_attention():
     parts = [text(8, 14, "the mask of sentence 2: its pads are hidden as keys",
                   "start", bold=True)]
     for i, name in enumerate(names):
-        parts += [text(x + (i + 0.5) * size, y - 7, name, size=10.5),
-                  text(x - 8, y + (i + 0.5) * size + 4, name, "end", 10.5)]
+        parts += [text(x + (i + 0.5) * size, y - 7, name, size=11),
+                  text(x - 8, y + (i + 0.5) * size + 4, name, "end", 11)]
         for j in range(5):
             place = x + j * size, y + i * size, size, size
             parts.append(cell(*place, "weight") if j < 2 else hatched(*place))
@@ -235,7 +235,7 @@ def cache_steps(step=2):
     """The causal mask, and beside it the rows of the cache after that step."""
     size, x, y, right, wide = 22, 60, 54, 232, 54
     parts = [text(x + 3 * size, 14, "causal mask", bold=True),
-             text(x + 3 * size, 30, "a row: the keys that a word sees", size=10.5),
+             text(x + 3 * size, 30, "a row: the keys that a word sees", size=11),
              text(right + wide, 14, "cache", bold=True),
              text(right + wide / 2, 46, "keys", fill="key", bold=True, size=11),
              text(right + 1.5 * wide, 46, "values", fill="value", bold=True, size=11)]
@@ -249,7 +249,7 @@ def cache_steps(step=2):
         parts += [cell(right + j * wide, top, wide, size, *known_cell(i <= step, fill, tint))
                   for j, fill in enumerate(("key", "value"))]
         note = "kept" if i < step else "new" if i == step else ""
-        parts += [text(right + (j + 0.5) * wide, top + 15, note, size=10.5,
+        parts += [text(right + (j + 0.5) * wide, top + 15, note, size=11,
                        bold=i == step) for j in range(2)]
     top = y + step * size
     parts += [box(x - 1, top, 6 * size + 2, size, stroke="currentColor", width=2),
@@ -271,13 +271,13 @@ def cache_memory(step=2, room=6):
     """Two sentences in the memory of k."""
     h, x, y, wide = 15, 146, 40, 80
     parts = [text(8, 14, "in memory: k of a layer, P = 6 rows a sentence", "start",
-                  bold=True), text(x + wide / 2, 32, "D numbers", size=10.5)]
+                  bold=True), text(x + wide / 2, 32, "D numbers", size=11)]
     for r in range(2 * room):
         b, t = divmod(r, room)
         top = y + r * h + 8 * b
         parts += [cell(x, top, wide, h,
                        *known_cell(t <= step, "key", 0.5 if t == step else TINT)),
-                  text(x - 8, top + 11.5, f"row {b}·P + {t}", "end", 10.5,
+                  text(x - 8, top + 11.5, f"row {b}·P + {t}", "end", 11,
                        bold=t == step)]
     middles = [y + (b * room + step + 0.5) * h + 8 * b for b in range(2)]
     parts += [line([(x + wide + 4, middles[0]), (x + wide + 22, middles[0]),
@@ -350,7 +350,7 @@ def training_step():
     for i, (call, marks) in enumerate(CALLS):
         y = top + i * h
         parts += [text(2, y + 16, steps.get(call, ""), "start", 11, "faint"),
-                  text(left - 6, y + 16, call, "end", 10.5)]
+                  text(left - 6, y + 16, call, "end", 11)]
         for x, piece, mark in zip(columns, PIECES, marks):
             fill = "gradient" if piece in ("gradient", "scratch") else "part"
             parts.append(box(x, y, w - 3, h, fill, TINT) if mark != "-" else "")

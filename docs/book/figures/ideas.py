@@ -51,7 +51,7 @@ def chain_panel(back):
                        "gradient")]
     else:
         parts += [text(8, 250, ",  ".join(words for words, _ in STEPS.values()),
-                       "start", 10.5)]
+                       "start", 11)]
     return svg(256, parts)
 
 
@@ -81,14 +81,14 @@ def memory(y):
     """Eight numbers in memory, and the two steps that lead from one to another."""
     parts = [text(8, y - 34, "memory", "start", bold=True)]
     parts += grid(20, y, 40, [list("abcdefgh")])
-    parts += [text(40 + 40 * i, y + 54, i, size=10.5, fill="faint") for i in range(8)]
+    parts += [text(40 + 40 * i, y + 54, i, size=11, fill="faint") for i in range(8)]
     for first, last, high, words in ((0, 4, 22, "row_stride 4"),
                                      (4, 5, 12, "col_stride 1")):
         x, u = 40 + 40 * first + (8 if first else 0), 40 + 40 * last
         parts += [arrow([(x, y - 2), (x, y - high), (u, y - high), (u, y - 2)]),
                   text((x + u) / 2 if first == 0 else u + 8, y - high - 4
                        if first == 0 else y - high + 4,
-                       words, "middle" if first == 0 else "start", 10.5)]
+                       words, "middle" if first == 0 else "start", 11)]
     return parts
 
 
@@ -183,7 +183,7 @@ def adam_panel(title, words, gradients):
             ("step / rate", lengths, "part", 146))
     for name, values, fill, y in rows:
         axis, *lengths = bars(8, y, values, fill, 160 / TOLD, 28)
-        parts += [text(8, y - 34, name, "start", 10.5), axis]
+        parts += [text(8, y - 34, name, "start", 11), axis]
         parts += [line([(8, y - sign), (168, y - sign)], "faint", 0.5, "2 3")
                   for sign in (28, -28)]
         parts += lengths

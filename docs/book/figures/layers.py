@@ -48,7 +48,7 @@ class Path:
         """A frame around what was drawn since the path was at this height."""
         self.parts += [box(left, self.y - 22, right - left, bottom - self.y + 22,
                            stroke="faint", dashes="4 3", radius=6),
-                       text(left + 6, self.y - 8, name, "start", 10.5, "faint")]
+                       text(left + 6, self.y - 8, name, "start", 11, "faint")]
 
     def add_and_norm(self, bottom, began, name, right=246):
         """The end of the sub-layer of this name, which began there."""
@@ -116,7 +116,7 @@ STEPS = [  # forward, backward, and what goes up or down above each step
 
 def given(x, y, name, shape, fill, wide=38):
     """A matrix that enters or leaves, in a small box around (x, y)."""
-    return label(x - wide / 2, y - 16, wide, 32, [name, shape], fill, size=10.5)
+    return label(x - wide / 2, y - 16, wide, 32, [name, shape], fill, size=11)
 
 
 def attention_column(back):
@@ -137,12 +137,12 @@ def attention_column(back):
         parts += [label(x - half, y, 2 * half, 38, backward if back else forward,
                         fill, "3 3" if back else None),
                   way([(x, y), (x, y - 24)]),
-                  text(x + 7, y - 9, prefix + above, "start", 10.5)]
+                  text(x + 7, y - 9, prefix + above, "start", 11)]
         if step == 4:
             parts += [given(21, y + 19, names[2], "(S,K)", roles[2]),
                       way([(40, y + 19), (x - half, y + 19)])]
         elif step == 2 and not back:
-            parts += [label(2, y + 3, 38, 32, ["mask", "(T,S)"], "part", size=10.5),
+            parts += [label(2, y + 3, 38, 32, ["mask", "(T,S)"], "part", size=11),
                       way([(40, y + 19), (x - half, y + 19)])]
         y -= 24
     return svg(408, parts, 228)
@@ -231,7 +231,7 @@ def attention_box(path, mask, dx=0):
     path.parts += [box(path.x - path.half, path.y, 2 * path.half, 54, "weight", 0.18,
                        "weight", radius=3),
                    text(path.x + dx, path.y + 16, "multi-head attention"),
-                   text(path.x + dx, path.y + 30, mask, size=10.5)]
+                   text(path.x + dx, path.y + 30, mask, size=11)]
 
 
 def decoder_layer():
@@ -267,7 +267,7 @@ def decoder_layer():
     path.parts += [text(path.x, path.y + 47, "q", fill="query", bold=True),
                    label(256, path.y + 4, 102, 46, ["memory (B·S,D)",
                                                    "from the encoder"], "none",
-                         size=10.5)]
+                         size=11)]
     for dy, role in ((14, "value"), (40, "key")):
         path.parts += [arrow([(256, path.y + dy), (path.x + path.half,
                                                    path.y + dy)]),

@@ -265,7 +265,7 @@ def beam():
                                   bold=True))
             parts.append(text(x + 5, y + 4, words[-1], "start", 11,
                               None if kept else "faint", kept))
-            parts.append(text(x + w - 4, y + 4, decimals(p, 3 if t > 1 else 2), "end", 10,
+            parts.append(text(x + w - 4, y + 4, decimals(p, 3 if t > 1 else 2), "end", 11,
                               None if kept else "faint"))
             at[words] = (x, y)
     keys, high = legend(302, [
@@ -309,6 +309,6 @@ def back_pointers():
                           radius=3, width=2 if on else 1),
                       text(x + w / 2, y + h / 2 + 4, words[-1] if words else "start",
                            bold=on)]
-    parts += [text(14, 30 + 58 * i + h / 2 + 4, i, "end", 10.5, "faint")
+    parts += [text(14, 30 + 58 * i + h / 2 + 4, i, "end", 11, "faint")
               for i in range(2)]
     return svg(122, parts)

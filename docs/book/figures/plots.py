@@ -281,7 +281,7 @@ def product():
             parts += [line([(place(tick), top - 8), (place(tick),
                                                      top + 24 * len(of_size) - 8)],
                            "faint", 0.75, opacity=0.5),
-                      text(place(tick), top - 14, f"{tick:,}", size=10.5)]
+                      text(place(tick), top - 14, f"{tick:,}", size=11)]
         for i, row in enumerate(of_size):
             y, gflops = top + 24 * i + 4, float(row["gflops"])
             name = f"{row['threads']} threads" if row["step"] == "threads" \
@@ -291,6 +291,6 @@ def product():
                       text(place(gflops) + 9, y + 4, f"{gflops:.3g}", "start",
                            11.5)]
         parts.append(text(x + 68, top + 24 * len(of_size) + 8, "GFLOP/s",
-                          size=10.5))
+                          size=11))
         panels.append(svg(top + 24 * len(of_size) + 14, parts, 238))
     return "".join(panels)

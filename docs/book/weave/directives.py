@@ -23,6 +23,12 @@ EXAMPLES = DOCS / "book" / "examples.c"
 
 # ------------------------------------------------------------------- figures
 
+def curly(text):
+    """With the quotes of print."""
+    return re.sub('"([^"]*)"', r"“\1”", text)
+
+
+
 def figure(book, name, where):
     """The figure with its caption; its description is for screen readers."""
     if name not in GALLERY:
@@ -35,7 +41,7 @@ def figure(book, name, where):
     picture = f'<div class="panels" role="img" aria-label="' \
         f'{html.escape(description)}">\n{panels(svg)}\n</div>'
     return raw(f'<figure{anchor} tabindex="0">\n{picture}\n'
-               f"<figcaption>{html.escape(title)}</figcaption>\n</figure>")
+               f"<figcaption>{html.escape(curly(title))}</figcaption>\n</figure>")
 
 
 def panel(state):
