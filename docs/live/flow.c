@@ -584,19 +584,22 @@ EXPORT void flow_adam(const char *name, int i, int j) {
     flow_backward();
 }
 
-// The parameter with the largest gradient: {"name":"output.weight","i":1,"j":2}
-EXPORT void flow_largest(void) {
+// The parameter with the largest gradient, of a tensor or, for "", of all:
+// {"name":"output.weight","i":1,"j":2}
+EXPORT void flow_largest(const char *tensor) {
     const TensorList *list = &flow.gradient->list;
     const char *name = "";
     double most = -1;
     int row_of_it = 0, column = 0;
     for (int n = 0; n < list->tensors; n++) {
         Mat m = *list->tensor[n].mat;
+        const char *of = list->tensor[n].name.text;
         for (int i = 0; i < m.rows; i++)
             for (int j = 0; j < m.cols; j++)
-                if (fabs((double)*at(m, i, j)) > most) {
+                if (fabs((double)*at(m, i, j)) > most
+                    && (!*tensor || !strcmp(tensor, of))) {
                     most = fabs((double)*at(m, i, j));
-                    name = list->tensor[n].name.text;
+                    name = of;
                     row_of_it = i;
                     column = j;
                 }

@@ -61,7 +61,7 @@ function listSteps() {
 }
 
 const stepNow = () => flow.steps[flow.at];
-const isBack = () => stepNow().way === "backward";
+const isBack = () => stepNow().way !== "forward";
 const stepOf = (way, name) => flow.steps.findIndex(step => step.way === way && step.name === name);
 
 // ---------------------------------------------------------------- computing
@@ -226,14 +226,14 @@ const tellingStep = path => TELLING[path] ? `${path}.${TELLING[path]}`
 
 // A part, on the way that is being gone.
 function goToPart(path) {
-  const back = isBack() || stepNow().way === "adam", way = back ? "backward" : "forward";
+  const back = isBack(), way = back ? "backward" : "forward";
   const find = name => stepOf(way, name);
   const at = back && path === "output" ? find("output.logits") : find(tellingStep(path));
   inTurn(() => goToStep(at));
 }
 
 async function showSentence() {
-  const {way} = stepNow(), last = flow.steps.length - 1;
+  const last = flow.steps.length - 1;
   $("count").textContent = `step ${flow.at + 1} of ${last + 1}`;
   const turn = flow.steps.findIndex(step => step.way === "backward");
   $("bar").style.setProperty("--turn", `${100 * turn / last}%`);
@@ -242,7 +242,7 @@ async function showSentence() {
   switchOff($("next"), flow.at === last);
   $("flow-undo").hidden = !flow.edits.size && !flow.learned;
   await Promise.all([showLoss(), showPicture()]);
-  await (way === "adam" ? showAdam() : showStep());
+  await showStep();
 }
 
 // What the model says at each expected word, and the loss.

@@ -112,17 +112,17 @@ const tensorOf = name => name === "output.logits" ? "output"
 const matrixLetter = name => isTied(name) ? "E" : `W${LETTER_OF[kindOf(name)]}`;
 
 // The finite difference of the loss, computed now.
-async function checkNumber(place, into) {
-  const {value, gradient} = await matrixOf(place.name), {name, i, j} = place;
+async function checkNumber() {
+  const {name, i, j} = flow.pinned, {value, gradient} = await matrixOf(name), says = $("flow-slope-says");
   const found = await flow.engine.call("flow_slope", name, i, j, value[i][j]);
   if (found.slope === null || !gradient) {
-    $(into).textContent = "The loss is not finite there, so it has no slope.";
-    return {...found, agree: false};
+    says.textContent = "The loss is not finite there, so it has no slope.";
+    return;
   }
   const own = gradient[i][j], size = Math.max(Math.abs(own), Math.abs(found.slope));
   const typed = [...flow.edits.keys()].some(key => keyIn(STAGES, kindOf(key.split(",")[0])));
   const agree = Math.abs(own - found.slope) <= found.bend * size + found.rounding;
-  $(into).textContent = `With this number ${found.h} larger and smaller, the loss is ` +
+  says.textContent = `With this number ${found.h} larger and smaller, the loss is ` +
     `${found.more.toPrecision(10)} and ${found.less.toPrecision(10)}, which differ by ` +
     `${exact(found.more - found.less)}: a slope of ` +
     `${exact(found.slope)}. The gradient is ${exact(own)}: ` +
@@ -130,71 +130,9 @@ async function checkNumber(place, into) {
       : typed ? "they differ. If a number that you have typed stands in between, it no longer " +
         "depends on this one, but the way back does not know that."
         : "they differ. Is there a bend between the two?");
-  return {...found, own, agree};
 }
 
-// ---------------------------------------------------------------- parameters
-
-// Adam's step for one parameter; any of them can be chosen.
-async function showAdam() {
-  const names = flow.facts.tensors.map(([name]) => name);
-  showTitle("At last", "Adam's step: one parameter learns");
-  $("flow-says").textContent = "Every parameter has a gradient now. Adam takes a step against it. " +
-    "The first that is shown here has the largest of all. Choose one of the parameters, check its " +
-    "gradient, and let only this one take a step; afterwards it is restored. In the code, step is " +
-    "rate / (1 − β₁), and root 1 / √(1 − β₂).";
-  $("flow-formula").textContent = "p −= rate · m̂ / (√v̂ + ε); in step 1, " +
-    "m̂ = m / (1 − β₁) = m / 0.1 and v̂ = v / (1 − β₂) = v / 0.02; ε = 10⁻⁹";
-  $("flow-lines").replaceChildren(make("code", {}, "{{line adam_step: p[i] -= step}}"));
-  showLink("{{link adam_step}}");
-  $("flow-users").textContent = aboutTiny();
-  for (const id of ["looks", "flow-matrices", "flow-inputs", "whence"]) $(id).hidden = true;
-  $("trail").replaceChildren();
-  $("flow-parameter").hidden = false;
-  if (!flow.engine) return;
-  if ([...$("flow-tensor").options].map(({value}) => value).join() !== names.join()) {
-    $("flow-tensor").replaceChildren(...names.map(name => make("option", {}, name)));
-    await showParameterAt(await flow.engine.call("flow_largest"));
-  } else await showParameter();
-}
-
-async function showParameterAt({name, i, j}) {
-  $("flow-tensor").value = name;
-  $("flow-row").value = i;
-  $("flow-column").value = j;
-  await showParameter();
-}
-
-const parameterNow = () => ({name: $("flow-tensor").value, i: $("flow-row").valueAsNumber,
-  j: $("flow-column").valueAsNumber});
-
-// Of a tensor just chosen, the parameter with the largest gradient.
-async function showLargest() {
-  const {gradient} = await matrixOf($("flow-tensor").value);
-  let most = [-1, 0, 0];
-  gradient.forEach((row, i) => row.forEach((x, j) => {
-    if (Math.abs(x) > most[0]) most = [Math.abs(x), i, j];
-  }));
-  [, $("flow-row").value, $("flow-column").value] = most;
-  await showParameter();
-}
-
-// Value and gradient of the chosen parameter.
-async function showParameter() {
-  const {value, gradient} = await matrixOf($("flow-tensor").value);
-  $("flow-row").max = value.length - 1;
-  $("flow-column").max = value[0].length - 1;
-  const {i, j} = parameterNow(), known = value[i]?.[j] !== undefined;
-  $("flow-adam").textContent = "";
-  $("flow-parameter-says").textContent = known
-    ? `Its value is ${exact(value[i][j])}, its gradient ${exact(gradient[i][j])}.`
-    : `This tensor has rows from 0 to ${value.length - 1} and columns from 0 to ` +
-      `${value[0].length - 1}.`;
-  for (const id of ["flow-parameter-check", "flow-take-step"]) switchOff($(id), !known);
-  if (document.activeElement !== $("flow-parameter-value"))
-    $("flow-parameter-value").value = known ? value[i][j] : "";
-  return known;
-}
+// ---------------------------------------------------------------- a parameter's step
 
 // Two numbers, with as many decimals as show their difference.
 function apart(a, b) {
@@ -202,15 +140,16 @@ function apart(a, b) {
   return [a, b].map(x => x.toFixed(Math.min(decimals, 20)).replace("-", "−"));
 }
 
+// Adam's first step for the pinned parameter, as if it were the only one.
 async function takeStep() {
-  const {name, i, j} = parameterNow(), found = await flow.engine.call("flow_adam", name, i, j);
+  const {name, i, j} = flow.pinned, found = await flow.engine.call("flow_adam", name, i, j);
   const {value, gradient} = await matrixOf(name);
   if (found.loss === null) {
-    $("flow-adam").textContent = "The numbers are not finite: there is no step.";
+    $("flow-slope-says").textContent = "The numbers are not finite: there is no step.";
     return;
   }
   const [before, after] = apart(value[i][j], found.after);
-  $("flow-adam").textContent = `Gradient ${four(gradient[i][j])}; ` +
+  $("flow-slope-says").textContent = `Gradient ${four(gradient[i][j])}; ` +
     `m = (1 − β₁) · gradient = 0.1 · gradient = ${four(found.m)}, ` +
     `v = (1 − β₂) · gradient² = 0.02 · gradient² = ${four(found.v)}; at the peak rate ` +
     `${four(found.rate)} the parameter goes from ${before} to ${after}. ` +

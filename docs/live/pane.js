@@ -14,26 +14,24 @@ const VIEWS = {"": stepMatrices, heads: allHeads, matrices: allMatrices, decodin
 
 async function showStep() {
   const {way, name} = stepNow(), about = aboutStage(name), back = isBack();
-  showTitle((back ? "Backward: " : "") + placeName(pathOf(name)),
+  showTitle((way === "backward" ? "Backward: " : "") + placeName(pathOf(name)),
     (back ? about.backTitle : about.title) + (isMemory(name) ? ". This is the memory" : ""));
   $("flow-says").textContent = back ? about.back : about.says;
   $("flow-formula").textContent = back ? about.backFormula : about.formula;
   $("flow-lines").replaceChildren(...(back ? about.backLines : about.lines)
     .map(line => make("code", {}, line)));
   showLink(back ? about.backOf : about.of);
-  $("flow-users").textContent = back ? usersOf(name) + aboutTiny() : "";
-  $("flow-parameter").hidden = true;
-  for (const id of ["flow-matrices", "flow-inputs", "whence"]) $(id).hidden = false;
+  $("flow-users").textContent = way === "backward" ? usersOf(name) + aboutTiny() : "";
   showTrail(way, name);
   showViews(name);
   const list = $("flow-matrices"), had = [list, $("flow-inputs")].some(part =>
     part.contains(document.activeElement));
-  const place = flow.pinned;
   pane.matrices = await VIEWS[flow.view](name, back).catch(notYet)
     ?? [{element: make("p", {className: "hint"}, "These numbers come with the program, in a moment.")}];
   list.replaceChildren(...pane.matrices.filter(({below, inside}) => !below && !inside).map(({element}) => element));
   $("flow-inputs").replaceChildren(...pane.matrices.filter(({below}) => below).map(({element}) => element));
   for (const matrix of pane.matrices) matrix.draw?.();
+  const place = flow.pinned;
   if (had) (pane.matrices.find(({spec}) => spec && place && isIn(spec, place.i, place.j)(place))
     ?? pane.matrices[0]).focus?.(place ?? {i: 0, j: 0});
   if (state.get("panel") === "map") sendMap();
@@ -77,7 +75,10 @@ const aboutTiny = () => flow.computed.loss > 0.1 ? "" : " The loss is nearly 0, 
 
 function showViews(name) {
   const views = Object.entries(viewsOf(name)), isHeaded = pathOf(name).endsWith("attention");
-  $("looks").hidden = views.length < 2;
+  const isAdam = name === "adam.step";
+  $("looks").hidden = views.length < 2 && !isAdam;
+  $("views").hidden = isAdam;
+  $("tensors").hidden = $("flow-take-step").hidden = !isAdam;
   $("heads").hidden = !isHeaded;
   $("views").replaceChildren(...views.map(([view, text]) => make("button", {textContent: text,
     ariaPressed: view === flow.view, onclick: () => chooseView(view)})));
@@ -105,12 +106,27 @@ function chooseHead(head) {
 // A step's matrix, then what it is made of; on the way back its gradient and its value,
 // and the parameters that learn.
 async function stepMatrices(name, back) {
+  if (name === "adam.step") return adamMatrices();
   const own = await stageMatrix(name, back ? "gradient" : "value");
   if (inPanel()) return [own];
   const more = back ? [await stageMatrix(name, "value"),
     ...isMemory(name) ? [await partsOfMemory(name)] : [], ...await learned(name)]
     : await Promise.all(inputsOf(name).map(part => stageMatrix(part, "value").then(folded)));
   return [own, ...more.map(matrix => Object.assign(matrix, {below: true}))];
+}
+
+// At last the parameters, a tensor at a time; pinned is the one with the largest gradient
+// of all, or of a tensor that has been chosen.
+async function adamMatrices() {
+  if (!flow.engine) throw new NotYet();
+  if (!flow.pinned) await pinLargest("");
+  $("flow-tensor").replaceChildren(...flow.facts.tensors.map(([name]) => make("option", {}, name)));
+  $("flow-tensor").value = flow.pinned.name;
+  return tensorMatrices(flow.pinned.name);
+}
+
+async function pinLargest(tensor) {
+  flow.pinned = {...await flow.engine.call("flow_largest", tensor), what: "gradient"};
 }
 
 // A mask of nothing but ones: a sentence; its cells can still be turned.
@@ -348,17 +364,11 @@ function beginChanges() {
     const x = $("flow-change").valueAsNumber;
     if (Number.isFinite(x) && flow.pinned) inTurn(() => changeNumber(flow.pinned, x));
   };
-  $("flow-parameter-value").onchange = () => {
-    const x = $("flow-parameter-value").valueAsNumber;
-    if (Number.isFinite(x)) inTurn(async () =>
-      await showParameter() && changeNumber(parameterNow(), x));
-  };
   $("flow-change").onblur = () => { if (flow.pinned) quietly(showNumber()); };
-  $("flow-parameter-value").onblur = () => inTurn(showParameter);
-  $("flow-check").onclick = () => inTurn(() => checkNumber(flow.pinned, "flow-slope-says"));
-  $("flow-tensor").onchange = () => inTurn(showLargest);
-  $("flow-row").oninput = $("flow-column").oninput = () => inTurn(showParameter);
-  $("flow-parameter-check").onclick = () => inTurn(async () =>
-    await showParameter() && checkNumber(parameterNow(), "flow-adam"));
-  $("flow-take-step").onclick = () => inTurn(async () => await showParameter() && takeStep());
+  $("flow-check").onclick = () => inTurn(checkNumber);
+  $("flow-take-step").onclick = () => inTurn(takeStep);
+  $("flow-tensor").onchange = () => inTurn(async () => {
+    await pinLargest($("flow-tensor").value);
+    await showStep();
+  });
 }

@@ -64,7 +64,7 @@ function placeOfRow(side, level, i) {
     height - below - (level + (side === "decoder" ? raise : 0)) * tall];
 }
 
-const sizesNow = stage => (stepNow().way === "forward" ? stage.sizes : stage.pulls) || stage.sizes;
+const sizesNow = stage => isBack() && stage.pulls || stage.sizes;
 
 // The sum of a matrix over the heads of a sub-layer, for each query and key.
 const overHeads = (matrix, T) => upTo(T).map(i => matrix[i].map((_, j) =>
@@ -93,7 +93,7 @@ async function carriedBack(path, T) {
 // ---------------------------------------------------------------- drawing
 
 async function showPicture() {
-  const sides = {}, svg = $("flow-picture"), back = stepNow().way !== "forward";
+  const sides = {}, svg = $("flow-picture"), back = isBack();
   for (const side of Object.keys(SIDES)) sides[side] = levelsOf(side);
   const levels = Object.values(sides).flat(), shares = new Map();
   for (const {path, side} of levels.filter(({path}) => path.endsWith("attention")))
@@ -121,7 +121,7 @@ async function showPicture() {
 
 function drawDots({side, level, path, name}) {
   const sizes = sizesNow(flow.stages.get(name)), most = Math.max(...sizes, 1e-30);
-  const tone = stepNow().way === "forward" ? "size" : "pull";
+  const tone = isBack() ? "pull" : "size";
   sizes.forEach((size, i) => {
     const [x, y] = placeOfRow(side, level, i), r = 2 + 4 * size / most;
     flow.drawn.dots.push({side, level, path, name, i, x, y, share: size / most,
@@ -136,7 +136,7 @@ const dotAt = (side, level, i) =>
 function drawLines({side, level, path}, sides, shares) {
   if (!level) return;
   const cross = path.endsWith("cross_attention"), top = sides.encoder.length - 1;
-  const tone = stepNow().way === "forward" ? "way" : "pull";
+  const tone = isBack() ? "pull" : "way";
   const add = (from, i, j, share, looks, kind, width) => {
     const to = dotAt(side, level, i);
     flow.drawn.lines.push({path, from, to, i, j, share, looks, element: drawn("line", {x1: from.x,
@@ -253,7 +253,7 @@ const looksAt = lines => lines.filter(({looks}) => looks).sort((a, b) => b.share
   .map(({from, share}) => `“${wordOfDot(from)}” ${share.toFixed(2)}`).join(", ");
 
 function aboutThing({line, dot, word}) {
-  const {lines, levels} = flow.drawn, sends = stepNow().way !== "forward";
+  const {lines, levels} = flow.drawn, sends = isBack();
   if (line) return line.looks ? `“${wordOfDot(line.to)}” ` + (sends
     ? `sends back to “${wordOfDot(line.from)}” ${line.share.toFixed(2)} of the most that is sent in`
     : `looks at “${wordOfDot(line.from)}”: ${line.share.toFixed(2)}, the mean of the heads of`) +

@@ -125,17 +125,12 @@ const TOUR = [
     stage: "output.logits", way: "backward", all: true},
   {says: () => "One parameter moves: of all of them, the one with the largest gradient takes a step " +
       "of Adam.",
-    stage: "adam.step", way: "adam", then: takeLargestStep},
+    stage: "adam.step", way: "adam", then: takeStep},
   {says: () => `The sentence again, after all parameters have taken ${TIMES} such steps: better.`,
     stage: "output.probabilities", then: learnSentence, all: true},
 ];
 
 let tourAt = -1;
-
-async function takeLargestStep() {
-  await showParameterAt(await flow.engine.call("flow_largest"));
-  await takeStep();
-}
 
 // All parameters learn from this sentence; the loss falls as one looks.
 async function learnSentence() {

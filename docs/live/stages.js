@@ -218,6 +218,14 @@ const STAGES = {
     formula: "loss = −ln p[right] = lse − logits[right], where lse = ln Σ e^logits, over all words",
     of: "{{link loss_forward}}",
     lines: ["{{line loss_forward: each[i].cross_entropy}}"]},
+  step: {backTitle: "Adam's step: one parameter learns",
+    back: "Every parameter has a gradient now, and Adam takes a step against it. The one that is " +
+      "outlined has the largest gradient of all; any other can be clicked. Check its gradient, and " +
+      "let only this one take a step; afterwards it is restored. In the code, step is " +
+      "rate / (1 − β₁), and root 1 / √(1 − β₂).{tiny}",
+    backFormula: "p −= rate · m̂ / (√v̂ + ε); in step 1, m̂ = m / (1 − β₁) = m / 0.1 and " +
+      "v̂ = v / (1 − β₂) = v / 0.02; ε = 10⁻⁹",
+    backOf: "{{link adam_step}}", backLines: ["{{line adam_step: p[i] -= step}}"]},
 };
 
 // What the texts say of the model at hand: {K}, {heads}, …

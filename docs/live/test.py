@@ -135,7 +135,7 @@ def test_tour(browser):
         live.settle()
         said.append((live.text("#tour-says"), live.text("#flow-title"), live.loss()))
         if n == 6:
-            live.mentions("#flow-adam", "instead of", "one parameter takes its step")
+            live.mentions("#flow-slope-says", "instead of", "one parameter takes its step")
         if n < 7:
             live.click("#tour-next")
     live.becomes("!document.querySelector('#flow-loss mark')",
@@ -202,7 +202,7 @@ def test_numbers(browser):
     said = subprocess.run([numbers, build.MODEL, RED, GREEN, "check", "60"], check=True,
                           stdout=subprocess.PIPE, encoding="utf-8").stdout.splitlines()
     claim("numbers are the program's" in said[3],
-          "natively, all stages and gradients are those of transformer.c", said[3])
+          "natively, the logits and all gradients are those of transformer.c", said[3])
     native("train", "data/dates.train.tsv", "--tokens", "char", "--steps", 3, "--norm",
            "pre", "--tie", "--positions", "learned", "--activation", "gelu",
            "--d-model", 16, "--heads", 2, "--model", WORK / "other.safetensors")
@@ -240,17 +240,15 @@ def test_gradients(browser):
     live.run("inTurn(() => goToStep(1e6))")
     live.settle()
     before = live.loss()
-    live.click("#flow-parameter-check")
-    live.mentions("#flow-adam", "they agree.", "so do those of the largest gradient of all")
+    live.click("#flow-check")
+    live.mentions("#flow-slope-says", "they agree.", "so do those of the largest gradient of all")
     live.click("#flow-take-step")
-    live.reads("#flow-adam", "instead of")
-    said = live.text("#flow-adam")
+    live.reads("#flow-slope-says", "instead of")
+    said = live.text("#flow-slope-says")
     old, new, loss = re.search(r"from (\S+) to (\S+)\. .*the loss is ([\d.]+\d)", said).groups()
     claim(float(loss) < before and old != new, "its step of Adam makes the loss smaller", said)
-    for row in ("-3", "2.5", "1000000", ""):
-        live.choose("#flow-row", row)
-        live.mentions("#flow-parameter-says", "This tensor has rows from 0 to",
-                      f"a row “{row}” is none")
+    live.choose("#flow-tensor", "encoder.1.self_attention.query.weight")
+    live.mentions("#flow-gradient", "query.weight[", "of another tensor, its largest is pinned")
 
 
 def test_changes(browser):

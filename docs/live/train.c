@@ -69,43 +69,30 @@ int compare_pairs(const void *left, const void *right) {
     return 0;
 }
 
-// For each pair the number of the first that equals it.
-void find_first(int *first, int n) {
-    int *sorted = allocate((size_t)n, sizeof *sorted);
-    for (int i = 0; i < n; i++)
-        sorted[i] = i;
-    qsort(sorted, (size_t)n, sizeof *sorted, compare_pairs);
-    for (int i = 0, j; i < n; i = j) {
-        int least = sorted[i];
-        for (j = i; j < n && !compare_pairs(&sorted[i], &sorted[j]); j++)
-            least = min_int(least, sorted[j]);
-        while (i < j)
-            first[sorted[i++]] = least;
-    }
-    free(sorted);
+Pairs new_pairs(int most) {
+    return (Pairs){allocate((size_t)most, sizeof(Sentence)),
+                   allocate((size_t)most, sizeof(Sentence)), 0, 0};
 }
 
 // Without a file of its own, every twentieth pair is held out; of fewer than a
-// hundred, every fifth. A pair that stands twice counts once: it is never both
-// held out and trained on.
+// hundred, every fifth. Equal pairs count once, as sorting puts them side by side:
+// so none is both held out and trained on.
 void hold_out(void) {
-    Pairs all = data;
-    int each = all.count < 100 ? 5 : 20, different = 0;
-    int *first = allocate((size_t)all.count, sizeof *first);
-    bool *held = allocate((size_t)all.count, sizeof *held);
-    find_first(first, all.count);
-    held_out = (Pairs){allocate((size_t)all.count, sizeof(Sentence)),
-                       allocate((size_t)all.count, sizeof(Sentence)), 0, 0};
-    data.count = 0;
-    for (int i = 0; i < all.count; i++) {
-        held[i] = first[i] < i ? held[first[i]]
-                               : different++ % each == each - 1;
-        Pairs *to = held[i] ? &held_out : &data;
-        to->source[to->count] = all.source[i];
-        to->target[to->count++] = all.target[i];
+    int each = data.count < 100 ? 5 : 20, different = 0;
+    int *sorted = allocate((size_t)data.count, sizeof *sorted);
+    Pairs rest = new_pairs(data.count);
+    held_out = new_pairs(data.count);
+    for (int i = 0; i < data.count; i++)
+        sorted[i] = i;
+    qsort(sorted, (size_t)data.count, sizeof *sorted, compare_pairs);
+    for (const int *i = sorted; i < sorted + data.count; i++) {
+        different += i > sorted && compare_pairs(i - 1, i);
+        Pairs *to = different % each == each - 1 ? &held_out : &rest;
+        to->source[to->count] = data.source[*i];
+        to->target[to->count++] = data.target[*i];
     }
-    free(first);
-    free(held);
+    data = rest;
+    free(sorted);
 }
 
 // Refuses what would take all of a browser's memory, or minutes for a step.
