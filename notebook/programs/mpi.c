@@ -135,8 +135,8 @@ Step step_together(Trainer *t, const Batch *batch) {
 //
 // A rank that fails says why, and MPI_Abort ends all. So that what is wrong for
 // all is said once, rank 0 gets ready first. Then they compare what they begin
-// with, and the parameters before they are saved, which have other bits where
-// another build rounds differently.
+// with, and the parameters before they are saved, which have other bits with
+// other options, or where another build rounds differently.
 
 // Called at exit, whatever its reason.
 void leave(void) {
@@ -163,19 +163,13 @@ uint64_t digest(uint64_t before, const void *bytes, size_t size) {
     return before;
 }
 
-// Of the settings of the training, the data and the parameters.
-uint64_t digest_of_run(const Checkpoint *c, const Pairs *data) {
-    uint64_t d = checksum(&c->trainer) + (uint64_t)world.micro_batches;
-    for (int i = 0; i < OPTIONS; i++)
-        if (options[i].in_model) {
-            char to[32];
-            const char *text = option_text(to, &c->settings, i);
-            d = digest(d, text, strlen(text));
-        }
+// Of the parameters and the data.
+uint64_t digest_of_run(const Trainer *t, const Pairs *data) {
+    uint64_t d = checksum(t);
     for (int i = 0; i < data->count; i++) {
-        Sentence s = data->source[i], t = data->target[i];
-        d = digest(d, s.id, sizeof(int) * (size_t)s.length);
-        d = digest(d, t.id, sizeof(int) * (size_t)t.length);
+        Sentence from = data->source[i], to = data->target[i];
+        d = digest(d, from.id, sizeof(int) * (size_t)from.length);
+        d = digest(d, to.id, sizeof(int) * (size_t)to.length);
     }
     return d;
 }
@@ -245,7 +239,7 @@ void run_together(Progress *p) {
                 world.size, world.micro_batches);
         MPI_Barrier(ALL); // the others follow
     }
-    compare(digest_of_run(c, p->data), "options, data or model");
+    compare(digest_of_run(&c->trainer, p->data), "data or model");
     handle_signals(remember_signal);
     train_together(p);
     compare(checksum(&c->trainer), "parameters (which are not saved)");

@@ -147,9 +147,10 @@ wrong_from_the_start()
     holds "a rank that lacks it says so" refused 1 \
         "transformer: cannot open nothing.tsv" apart nothing.tsv $tiny
     holds "other data on a rank" refused 1 \
-        "not the same options, data or model on all ranks" apart "$other" $tiny
+        "not the same data or model on all ranks" apart "$other" $tiny
     holds "other options" refused 1 \
-        "not the same options, data or model on all ranks" apart "$data" $tiny --lr 0.1
+        "not the same parameters (which are not saved) on all ranks" \
+        apart "$data" $tiny --lr 0.1
     holds "another build" refused 1 \
         "not the same parameters (which are not saved) on all ranks" \
         launch -n 2 "./mpi.$library" train "$data" $tiny \
