@@ -24,5 +24,5 @@ learned()
 check "reversal of sequences is learned: all unseen ones are exact" \
     learned reverse 100 --layers 1 --steps 1800
 check "English-French grammar is learned: 95 % of unseen sentences are exact" \
-    learned eng-fra 95 --layers 2 --steps 900
+    learned eng-fra 95 --layers 2 --steps 700
 totals
