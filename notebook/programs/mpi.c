@@ -135,8 +135,8 @@ Step step_together(Trainer *t, const Batch *batch) {
 //
 // A rank that fails says why, and MPI_Abort ends all. So that what is wrong for
 // all is said once, rank 0 gets ready first. Then they compare what they begin
-// with, and the parameters before they are saved, which have other bits with
-// other options, or where another build rounds differently.
+// with, and the parameters before they are saved, which are others with other
+// options.
 
 // Called at exit, whatever its reason.
 void leave(void) {
