@@ -383,8 +383,8 @@ def test_gpt_models(folder):
     claim(refused(done, 1, "speechless", "special"),
           "a model of special tokens alone is refused", done.err)
     done = gpt(folder, "train", "text", "--layers", 8, "--d-model", 32, "--lr", 1000,
-               "--warmup", 1, "--steps", 40, "--model", "one.safetensors")
-    claim(done.status == 1 and "step 2: the loss or its gradient is not finite" in done.err
+               "--warmup", 1, "--steps", 1000, "--model", "one.safetensors")
+    claim(done.status == 1 and ": the loss or its gradient is not finite" in done.err
           and bytes_of(folder, "one.safetensors") == model,
           "a gradient that is not finite ends a run; nothing is saved", done.err)
     before = bytes_of(folder, "text")
