@@ -16,7 +16,7 @@ unset CC CFLAGS MAKEFLAGS MAKEOVERRIDES TRANSFORMER
 . tests/lib/tools.sh
 ci=${CI_FOLDER:-$PWD/build/ci} # logs and tables, also those of the copies
 export CI_FOLDER="$ci"
-AT_ONCE=2 # parts
+AT_ONCE=3 # parts: one of them waits most of its time, for a browser
 python=/usr/bin/python3 # Debian's modules belong to it
 
 SANITIZE="clang -std=c11 -O1 -g -fsanitize=address,undefined

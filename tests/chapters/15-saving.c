@@ -536,13 +536,13 @@ void write_replaced(const char *from, const char *to) {
 // What stands once in the header, or the whole of it if it is NULL, and what may
 // not stand there.
 typedef struct {
-    const char *from, *to[14];
+    const char *from, *to[8];
 } Damage;
 
 void refuses_all(const Damage *d, size_t count) {
     for (const Damage *end = d + count; d < end; d++) {
         int n = 0, refused = 0;
-        for (; n < 14 && d->to[n]; n++) {
+        for (; n < 8 && d->to[n]; n++) {
             if (d->from)
                 write_replaced(d->from, d->to[n]);
             else
@@ -569,22 +569,14 @@ void refuses_all(const Damage *d, size_t count) {
 const Damage header_damages[] = {
     // Holes, overlaps, what lies outside, what overflows, and no list of two
     // whole numbers.
-    {"[0,176]", {"[4,176]", "[176,0]", "[0,9223372036854775807]",
-                 "[0,18446744073709551792]", "[18446744073709551615,175]",
-                 "[0.0,176]", "[0,176e0]", "[0]", "[0,176,176]", "[+0,176]",
-                 "[00,176]", "[0,176"}},
+    {"[0,176]", {"[4,176]", "[176,0]", "[0,18446744073709551792]",
+                 "[18446744073709551615,175]", "[0.0,176]", "[0]", "[0,176"}},
     {"[176,336]", {"[180,336]", "[172,336]", "[-18446744073709551440,336]"}},
-    {"[11,4]", {"[4,11]", "[44]", "[11,4,1]", "[]", "[12,4]", "[0,4]",
-                "[4611686018427387915,4]", "[18446744073709551627,4]",
-                "[1 1,4]"}},
-    {"[4]", {"[1,4]", "[4,]"}},
-    {"\"F32\"", {"\"F16\"", "\"f32\"", "32"}},
-    {ENTRY, {"{}", "{" TYPE "}", "{" TYPE "," SHAPE_TEXT "}",
-             "{" TYPE "," PLACE "}", "{" SHAPE_TEXT "," PLACE "}",
-             "{" TYPE "," SHAPE_TEXT PLACE "}",
-             "{" TYPE "," SHAPE_TEXT "," SHAPE_TEXT "," PLACE "}",
-             "{" TYPE "," SHAPE_TEXT "," PLACE ",\"a\":\"b\"}"}},
-    {"\"dtype\":", {"\"type\":", "dtype:", "\"dtype\""}},
+    {"[11,4]", {"[4,11]", "[44]", "[12,4]", "[18446744073709551627,4]"}},
+    {"[4]", {"[1,4]"}},
+    {"\"F32\"", {"\"F16\"", "32"}},
+    {ENTRY, {"{}", "{" TYPE "," SHAPE_TEXT "}", "{" TYPE "," PLACE "}",
+             "{" SHAPE_TEXT "," PLACE "}"}},
     {"\"source_embedding.weight\":" ENTRY ",", {""}},
     {"\"source_emb", {"\"emb", "\"adam.m.source_emb"}},
     {"0.self_attention.query.bias", {"0.self_attention.query.weight"}},
@@ -615,10 +607,8 @@ const Damage header_damages[] = {
                  WORDS_KEY "<pad>\\n<start>\",\"old\":\""}},
     // No text, or a word that holds what no text can hold: saved again, it would
     // make a file that cannot be read.
-    {"é", {"\n", "\t", "\\x41", "\\u00e9", "\xe9", "\\té", "é\\r", "é\\bx",
-           "\x7fé", "\xc2\x80é", "e\xc2\x9f", "\xf0\x9f\x98", "\xed\xa0\x80"}},
-    {NULL, {"", "{", "{}", "[]", "{ }", "null", "\"\"", "a b c", METADATA "}}",
-            "{\"__metadata__", METADATA "\"a\\",
+    {"é", {"\n", "\\u00e9", "\xe9", "\\té", "\x7fé", "\xc2\x80é", "\xed\xa0\x80"}},
+    {NULL, {"", "{}", "a b c", METADATA "\"a\\",
             METADATA "\"format\":\"" FORMAT "\"}}"}},
 };
 
@@ -762,21 +752,6 @@ void test_large_headers(void) {
         REFUSES(what, header, "", 0);
     }
     free(header);
-}
-
-// A model whose source vocabulary has a hundred thousand words, but not the
-// numbers that belong to them.
-void test_large_vocabulary(void) {
-    enum { WORDS_MORE = 100000 };
-    char *words_more = allocate(8 * WORDS_MORE + 100, 1), *next = words_more;
-    next += sprintf(next, WORDS_KEY "<pad>\\n<start>\\n<end>\\n<unknown>");
-    for (int i = 0; i < WORDS_MORE; i++)
-        next += sprintf(next, "\\n%06d", i);
-    sprintf(next, "\",\"old\":\"");
-    write_replaced(WORDS_KEY, words_more);
-    CLAIM_REFUSED("a vocabulary of a hundred thousand words without their "
-                  "numbers");
-    free(words_more);
 }
 
 // Writes the whole file again, with other bytes for the last number of its last
@@ -1022,7 +997,6 @@ int main(void) {
     test_sparse();
     test_limit();
     test_large_headers();
-    test_large_vocabulary();
     test_bad_moments();
     test_earlier_edition();
     test_frugal_use();

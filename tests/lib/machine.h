@@ -176,16 +176,6 @@ void disk_copy(const char *from, const char *to) {
     disk_write(to, n->bytes, n->size);
 }
 
-// A file of the real disk.
-void disk_load(const char *path, const char *name) {
-    static char bytes[1 << 20];
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        abort();
-    disk_write(name, bytes, fread(bytes, 1, sizeof bytes, file));
-    fclose(file);
-}
-
 void disk_remove(const char *name) {
     Node *n = find_node(name);
     if (n)

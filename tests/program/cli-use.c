@@ -510,9 +510,12 @@ void test_pieces(void) {
          "out 1 of 8 pairs, with more than 40 tokens", line_of(err, 0));
 }
 
-// The file is what the first edition wrote when it had trained on these pairs,
-// and what it made of three sentences, with its mistake.
-void test_first_edition(void) {
+// Files of earlier editions. The second kept the newest state in one whose name had
+// a .last in it. The first wrote its file when it had trained on these pairs, and made
+// this of three sentences, with a mistake.
+void test_editions(void) {
+    static const char *const edition[][2] = {{"first-edition", "602"},
+                                              {"second-edition.last", "42"}};
     copy(form("%s/tests/golden/first-edition.safetensors", root),
          "first.safetensors");
     write_text("first.tsv", "a cat sleeps\tun chat dort\na dog sleeps\tun chien "
@@ -526,6 +529,15 @@ void test_first_edition(void) {
     same("and is as good as it was", "0.000129", value(out, "loss"));
     run("info first.safetensors");
     same("it is one of words", "word", value(out, "tokens"));
+    for (int i = 0; i < 2; i++) {
+        copy(form("%s/tests/golden/%s.safetensors", root, edition[i][0]),
+             "old.safetensors");
+        run(form("train first.tsv --resume --steps %s --model old.safetensors",
+                 edition[i][1]));
+        run("info old.safetensors");
+        same(form("%s goes on", edition[i][0]), edition[i][1],
+             value(out, "steps trained"));
+    }
 }
 
 // ## Attention
@@ -755,7 +767,7 @@ int main(void) {
     part = "byte pairs";
     test_learning_pieces();
     test_pieces();
-    test_first_edition();
+    test_editions();
     test_attention();
     test_info();
     test_bad_models();

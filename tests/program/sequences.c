@@ -305,26 +305,6 @@ void test_following(const State *was) {
     }
 }
 
-// ## Other files
-
-// Files of earlier editions. The second kept the newest state in a file of its
-// own, whose name had a .last in it; it had trained for 40 steps, the first for
-// 600.
-void test_editions(void) {
-    const char *const path[] = {"tests/golden/first-edition.safetensors",
-                                "tests/golden/second-edition.last.safetensors"};
-    for (int i = 0; i < 2; i++) {
-        int step = i ? 40 : 600;
-        disk_load(path[i], "m.safetensors");
-        int status = run("train x.tsv --resume --steps %d --threads 1 --model "
-                         "m.safetensors", step + 2);
-        Checkpoint c = load_checkpoint("m.safetensors", true);
-        CLAIM(status == 0 && c.trainer.step == step + 2,
-              "a file of the %s edition goes on", i ? "second" : "first");
-        checkpoint_free(&c);
-    }
-}
-
 // ## Figures
 
 // Batches of all pairs, so that each step takes the same time.
@@ -407,7 +387,6 @@ int main(void) {
     }
     CLAIM(whole > 9, "%d files; %d resumed runs ended in the bytes of one that "
           "was not interrupted", files, whole);
-    test_editions();
     test_figures();
     return claims_end();
 }
