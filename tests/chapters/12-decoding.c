@@ -215,31 +215,6 @@ double forced_sum(const Transformer *t, Sentence source, const int *token,
     return total;
 }
 
-void test_scores(int beam) {
-    Config config = small_config();
-    double worst = 0;
-    int ended = 0, cut = 0;
-    Sentence *source = short_sources(9);
-    for (int trial = 0; trial < 8; trial++) {
-        Transformer *t = ending_model(&config, trial / 2 - 1);
-        double score[9];
-        Sentence *own = scored(t, source, 9, beam, score);
-        for (int i = 0; i < 9; i++) {
-            double sum = forced_sum(t, source[i], own[i].id, own[i].length);
-            double penalty = pow((5 + own[i].length) / 6., 0.6);
-            worst = fmax(worst, fabs(score[i] - sum / penalty));
-            ended += own[i].id[own[i].length - 1] == END;
-            cut += own[i].id[own[i].length - 1] != END && own[i].length == 6;
-        }
-        free(own);
-        transformer_free(t);
-    }
-    CLAIM(worst < 1e-10 && ended + cut == 72 && ended && cut,
-          "beam %d: a score is teacher forcing's sum of log-probabilities, "
-          "divided by ((5 + length) / 6)^0.6, END included: %.0e (%d ended, %d "
-          "cut off)", beam, worst, ended, cut);
-}
-
 // The best score of all translations that begin with the n tokens given.
 double best_of_all(const Transformer *t, Sentence source, int *token, int n,
                    int most) {
@@ -788,7 +763,6 @@ int main(void) {
         test_translate_all(beam, 2);
         test_translate_all(beam, -1000); // no end: all tokens there is room for
         test_rows(beam);
-        test_scores(beam);
         test_broken_model(beam);
     }
     test_rows(64);
