@@ -27,7 +27,7 @@ work=$PWD/build/tests
 # jobs GROUP or JOB...: the jobs that are meant, those that take long first
 jobs()
 {
-    [ $# -gt 0 ] || set -- outside learning float double/gradcheck machine double planted chapters tiny
+    [ $# -gt 0 ] || set -- learning float chapters planted tiny outside machine double/gradcheck double
     for group in "$@"; do
         case $group in
         double | float | memory | outside | machine) listed "$group" | sed "s|^|$group/|" ;;
