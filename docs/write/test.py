@@ -27,7 +27,7 @@ import cutting
 import grading
 import source_file
 import wrong_bodies
-from build import ROOT, read_text
+from build_write import ROOT, read_text
 from browser import Browser
 from command import run
 from harness import claim, end
