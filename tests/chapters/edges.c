@@ -236,30 +236,6 @@ void test_limits(void) {
     trainer_free(&t);
 }
 
-// ## A batch that no int can count
-
-// 65536 sentences of which one has 65535 words: 2³² places.
-enum { MANY = 65536 };
-
-void pack_many(const void *sentences) {
-    int *order = allocate(MANY, sizeof *order), length;
-    for (int i = 0; i < MANY; i++)
-        order[i] = i;
-    pack(&room, sentences, order, MANY, &length);
-}
-
-void test_large_batch(void) {
-    Sentence longest = sentence_of(MANY - 1), shortest = sentence_of(0);
-    Sentence *s = allocate(MANY, sizeof *s);
-    for (int i = 0; i < MANY; i++)
-        s[i] = i ? shortest : longest;
-    CLAIM(failed_saying("too large", status_of(pack_many, s)),
-          "a batch of 2^32 places is refused");
-    free(s);
-    free(longest.id);
-    free(shortest.id);
-}
-
 // ## Many lines
 
 // Where each access to memory is watched, which takes fifty times as long, a
@@ -310,7 +286,6 @@ int main(void) {
     test_drawing_nan();
     test_long_and_empty();
     test_limits();
-    test_large_batch();
     test_many_lines();
     remove(FILE_NAME);
     arena_free(&room);
