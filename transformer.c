@@ -3973,8 +3973,7 @@ double bleu(const Match *m) {
 //     cross     start, target tokens   source                 (T,S)
 
 enum { ENCODER, DECODER, CROSS, KINDS };
-const char *const kind_name[KINDS] = {
-    [ENCODER] = "encoder", [DECODER] = "decoder", [CROSS] = "cross"};
+const char *const kind_name[KINDS] = {"encoder", "decoder", "cross"};
 
 // The weights of one head in one layer, for a batch of one sentence, as a view.
 // Row i shows how query i distributes its attention; it sums to 1.
@@ -4013,9 +4012,6 @@ Batch look(Pass *pass, Saved *s, const Transformer *t, Sentence source,
 // Nine digits restore a float exactly. Tokens are always quoted, since a comma
 // can be a token; quotes in them are doubled (RFC 4180).
 
-#define ATTENTION_HEADER \
-    "kind,layer,head,query,key,weight,query_token,key_token\n"
-
 // Writes a token in quotes, followed by the character `end`.
 void write_quoted(FILE *file, const char *token, char end) {
     fputc('"', file);
@@ -4029,7 +4025,7 @@ void write_quoted(FILE *file, const char *token, char end) {
 void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
                          const char *const *source, const char *const *input) {
     int L = pass->config->layers, H = pass->config->heads;
-    fputs(ATTENTION_HEADER, file);
+    fputs("kind,layer,head,query,key,weight,query_token,key_token\n", file);
     for (int n = 0; n < KINDS * L * H; n++) {
         int kind = n / (L * H), l = n / H % L, h = n % H;
         const char *const *query = kind == ENCODER ? source : input;
@@ -4079,21 +4075,24 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 int utf8_number(const char *s); // its number, or -1 if it is not valid
 int utf8_length(const char *s); // its length in bytes, or 0
 
-// The columns of a text in a terminal: none for a mark at a letter (a-b), two
-// for East Asian characters and emoji (a+b). (Rarer ranges may shift pictures.)
+// The columns of a text in a terminal: none for a mark at a letter, two for East
+// Asian characters and emoji. (Marks of rare scripts may shift pictures.)
 int columns(const char *s) {
-    const char *ranges = "300-36f 591-5bd 610-61a 64b-65f 670-670 6d6-6dc "
-        "6df-6e4 6e7-6e8 6ea-6ed 8ca-8e1 8e3-902 93c-93c 941-948 94d-94d "
-        "951-957 962-963 981-981 9bc-9bc 9c1-9c4 9cd-9cd 9fe-a02 a3c-a3c "
-        "a41-a51 a81-a82 abc-abc ac1-ac8 acd-acd bc0-bc0 bcd-bcd c3e-c40 "
-        "c46-c56 ccc-ccd e31-e31 e34-e3a e47-e4e 1cd0-1cd2 1cd4-1ce0 "
-        "1ce2-1ce8 200b-200f fe00-fe0f 1100+115f 2e80+a4cf ac00+d7a3 "
-        "f900+faff fe30+fe6f ff01+ff60 ffe0+ffe6 1f300+1faff 20000+3fffd";
-    int n = 0;
+    const char *runs = "lc-34+7n-7+7b-19+1-1+1-2+1-2+1-1+20-b+1-1+1a-l+g-1+2t-7"
+        "+2-6+2-2+1-4+1u-r+2j-b+1m-9+9-1+4a-8+16-o+1-w+1j-1+1-1+4-8+4-1+3-7+a-"
+        "2+t-1+1m-1+4-4+8-1+1c-5+1l-1+4-h+u-2+f-2+1l-1+4-8+4-1+18-8+1m-1+2-1+1"
+        "-4+8-a+17-1+1p-1+c-1+1e-1+3-1+1j-1+1-3+5-h+16-1+1m-1+2-1+6-1+5-2+1e-2"
+        "+1l-2+4-4+8-1+1f-1+20-1+7-5+2i-1+2-7+c-8+2q-1+2-9+b-6+4j-e+1-5+1-2+5-"
+        "1c+34-4+1-6+1-2+2-2+1e-4+d-1+2-2+6-1+f-1+2q+2o+0-4g+14k-2+1-7+8-1+2-b"
+        "+9-1+k2-2c+cs-3+1-d+1-7+ma-5+o-7+1d-g+2o-x+2of+bu+0-4+0+2z+0-2+0+myd+"
+        "1f4+8mc+6l8+e8+lc-g+g-g+0+1s+3z-1+1+2o+3j+7+1c0p+1kw+zk+2t4u+e1oj-dr";
+    int n = 0; // in runs, to the base 36: so many with one column, -none or +two
     for (long c; (c = utf8_number(s)) > 0; s += utf8_length(s), n++)
-        for (char *r = (char *)ranges; *r;) {
-            long a = strtol(r, &r, 16), b = strtol(r, &r, 16); // -36f, +115f
-            n += c < a || c > labs(b) ? 0 : b < 0 ? -1 : 1;
+        for (char *r = (char *)runs; *r;) {
+            c -= strtol(r, &r, 36);
+            long run = strtol(r, &r, 36);
+            n += c < 0 || c >= labs(run) ? 0 : run < 0 ? -1 : 1;
+            c -= labs(run);
         }
     return n;
 }

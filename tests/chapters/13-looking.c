@@ -163,25 +163,24 @@ void test_picture(void) {
 // together with their letters.
 #define ACUTE "\xcc\x81" // U+0301
 
+const struct {
+    const char *text;
+    int columns;
+} width[] = {
+    {"", 0}, {"a", 1}, {"é", 1}, {"я", 1}, {"→", 1}, {"\xcb\xbf", 1}, {"\xcd\xb0", 1},
+    {"\xf4\x8f\xbf\xbf", 1}, // the last character
+    {"猫", 2}, {"。", 2}, {"ひ", 2}, {"ｶ", 1}, {"Ａ", 2}, {"ᄀ", 2}, {"한", 2}, {"😀", 2},
+    {"🚗", 2}, {"𠀀", 2}, {"猫x", 3}, {"e" ACUTE "té", 3}, {ACUTE, 0}, {"\xcd\xaf", 0},
+    {"\xe2\x80\x8d", 0}, {"\xef\xb8\x8f", 0}, {"\xe3\x81\xaf\xe3\x82\x99", 2}, // ha, "
+    {"ที่นี่", 2}, {"मुझे", 2}, {"हिन्दी", 5}, {"كِتَابٌ", 4}, {"ٱلرَّحْمَـٰنِۚ", 7}, {"अ॒ग्निमी॑ळे", 7},
+    {"বিশ্ব", 4}, {"தமிழ்", 4}, {"ଓଡ଼ିଆ", 3}, {"ශ්‍රී", 2}, {"കേരളത്തിൽ", 8}, {"తెలుగు", 5},
+    {"ಕನ್ನಡ", 4}, {"ગુજરાતી", 6}, {"ਪੰਜਾਬੀ", 5}, {"ນ້ຳ", 2}, {"ខ្មែរ", 4}, {"မြန်မာ", 5},
+    {"བོད་ཡིག", 5}, {"שָׁלוֹם", 4}, {"ދިވެހި", 3}};
+
 void test_columns(void) {
-    CLAIM(columns("a") == 1 && columns("é") == 1 && columns("я") == 1
-          && columns("→") == 1 && columns("\xcb\xbf") == 1
-          && columns("\xcd\xb0") == 1 && columns("\xf4\x8f\xbf\xbf") == 1,
-          "most characters take one column, the last one too");
-    CLAIM(columns("猫") == 2 && columns("。") == 2 && columns("ひ") == 2
-          && columns("ｶ") == 1 && columns("Ａ") == 2 && columns("ᄀ") == 2
-          && columns("한") == 2 && columns("😀") == 2 && columns("🚗") == 2
-          && columns("𠀀") == 2,
-          "wide characters and emoji take two");
-    CLAIM(columns(ACUTE) == 0 && columns("\xcd\xaf") == 0
-          && columns("\xe2\x80\x8d") == 0 && columns("\xef\xb8\x8f") == 0
-          && columns("ที่นี่") == 2 && columns("मुझे") == 2 && columns("हिन्दी") == 5
-          && columns("كِتَابٌ") == 4 && columns("ٱلرَّحْمَـٰنِۚ") == 7
-          && columns("अ॒ग्निमी॑ळे") == 7 && columns("বিশ্ব") == 4
-          && columns("தமிழ்") == 4,
-          "combining marks take none, as in Thai, Hindi and Arabic");
-    CLAIM(columns("") == 0 && columns("e" ACUTE "té") == 3
-          && columns("猫x") == 3, "a name is as wide as its characters");
+    for (size_t k = 0; k < sizeof width / sizeof *width; k++)
+        CLAIM(columns(width[k].text) == width[k].columns, "“%s” takes %d columns",
+              width[k].text, width[k].columns);
     const char *name = "é猫x", *empty = "";
     CLAIM(last_characters(name, 0) == name + 6
           && last_characters(name, 1) == name + 5
