@@ -11,9 +11,10 @@ import itertools
 import json
 import re
 
-from project import DOCS, ROOT, command, fail
+from project import DOCS, ROOT, command, fail, read
 
 import breaking
+import surviving
 from book import raw, unmarked
 from c_code import definitions, with_comment
 from gallery import GALLERY
@@ -153,7 +154,7 @@ def function(book, name):
     return f"::: {{#{name}}}\n``` c\n{with_comment(file, name)}\n```\n:::"
 
 
-DIRECTIVES = "figure|panel|function|table|file|broken|outcome"
+DIRECTIVES = "figure|panel|function|table|cells|text|file|broken|outcome"
 
 
 def directives(book, text):
@@ -163,6 +164,8 @@ def directives(book, text):
         "panel": panel,
         "function": lambda name: function(book, name),
         "table": table,
+        "cells": lambda _: raw(surviving.table()),
+        "text": lambda name: directives(book, read(f"book/text/{name}.md")),
         "file": lambda name: "```\n" + (ROOT / name).read_text(
             encoding="utf-8") + "```",
         "broken": broken_lines,
