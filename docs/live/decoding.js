@@ -1,7 +1,7 @@
 // The detail of the output: the decoding, word by word, with its cache; and the map of
 // the book's first page.
 
-const MOST_SIDE = 16;        // of the mask and the cache: the newest positions
+const MOST_SIDE = 16;        // of a key or a value: the first columns
 
 // What the program says, step by step, and what its cache holds then.
 async function decodeAgain() {
@@ -33,17 +33,16 @@ function drawDecoding() {
   const button = (text, by) => make("button", {textContent: text, onclick: () => goToWord(word + by),
     ariaDisabled: !(word + by in steps)});
   const captioned = (text, body, ...more) => make("table", {}, make("caption", {}, text), ...more, body);
-  const likeliest = of("likeliest"), causal = of("causal"), cache = of("cache");
+  const likeliest = of("likeliest"), cache = of("cache");
   likeliest.append(...steps[word].map(likely));
-  causal.append(...growing(maskCells));
-  cache.append(...growing(cacheCells));
+  cache.append(...upTo(input.length).map(i => make("tr", {className: i === word ? "new" : ""},
+    make("th", {scope: "row"}, input[i]), ...cacheCells(i, i <= word))));
   return make("div", {id: "decoding"},
     make("div", {className: "line"}, button("Previous word", -1), button("Next word", 1),
       `word ${word + 1} of ${steps.length}`),
     make("p", {id: "step-says"}, input.slice(0, word + 1).join(" ") + " → ",
       make("b", {}, said[word])),
     captioned("The likeliest next words; the model takes the first", likeliest),
-    captioned("The causal mask grows: each word sees itself and those before it", causal),
     captioned(`The cache grows: one key and one value a word. Decoder, layer ${layer}, head ${head}`,
       cache));
 }
@@ -55,19 +54,7 @@ function likely([token, probability], n) {
     make("td", {}, probability < 0.0001 ? "< 0.0001" : probability.toFixed(4)), bar);
 }
 
-// The positions that are shown.
-function newest() {
-  const first = Math.max(0, flow.word + 1 - MOST_SIDE);
-  return upTo(flow.decoded.input.length).slice(first, first + MOST_SIDE);
-}
-
 // A row for each position; those that are not reached yet are empty.
-const growing = cells => newest().map(i => make("tr", {className: i === flow.word ? "new" : ""},
-  make("th", {scope: "row"}, flow.decoded.input[i]), ...cells(i, i <= flow.word)));
-
-const maskCells = (i, open) => newest().map(j => make("td",
-  {className: !open ? "" : j > i ? "masked" : "visible"}, open ? String(Number(j <= i)) : ""));
-
 function cacheCells(i, open) {
   return ["k", "v"].flatMap(name => {
     const rows = flow.decoded.cache[name], most = Math.max(...rows.flat().map(Math.abs));

@@ -218,19 +218,14 @@ async function goToStep(at) {
   await showSentence();
 }
 
-// The step that tells most of a part.
-const TELLING = {source: "positions", target: "positions", output: "loss"};
-const tellingStep = path => TELLING[path] ? `${path}.${TELLING[path]}`
-  : path.endsWith("attention") ? `${path}.weights`
-    : path.endsWith("feed_forward") ? `${path}.active` : `${path}.norm`;
-
-// A part, on the way that is being gone.
-function goToPart(path) {
-  const back = isBack(), way = back ? "backward" : "forward";
-  const find = name => stepOf(way, name);
-  const at = back && path === "output" ? find("output.logits") : find(tellingStep(path));
-  inTurn(() => goToStep(at));
+// The step that tells most of a part, on one way.
+function tellingStep(path, back) {
+  const kind = {source: "positions", target: "positions", output: back ? "logits" : "loss",
+    self_attention: "weights", cross_attention: "weights", feed_forward: "active"}[kindOf(path)];
+  return stepOf(back ? "backward" : "forward", `${path}.${kind ?? "norm"}`);
 }
+
+const goToPart = path => inTurn(() => goToStep(tellingStep(path, isBack())));
 
 async function showSentence() {
   const last = flow.steps.length - 1;
@@ -260,15 +255,6 @@ async function showLoss() {
       pointAtThing({word: flow.drawn.words.find(one => one.isExpected && one.i === i)}),
     onpointerleave: () => pointAtThing(null)})]),
   make("b", {}, ` Loss ${exact(loss)}`), before);
-}
-
-// Three digits at least.
-function exact(x) {
-  if (x === null) return "not finite";
-  const size = Math.abs(x);
-  const text = size === 0 ? "0" : size >= 0.1 ? x.toFixed(4) : size < 1e-6 ? x.toExponential(2)
-    : x.toFixed(2 - Math.floor(Math.log10(size)));
-  return text.replaceAll("-", "−");
 }
 
 // ---------------------------------------------------------------- begin

@@ -25,22 +25,17 @@ function readOldAddress() {
 }
 
 // Browsers let a page change its address two hundred times in ten seconds.
-const ADDRESS_PAUSE = 60;
-let addressTimer = 0, lastAddress = 0;
-
-function writeAddress() {
-  addressTimer = 0;
+const writeAddress = later(60, () => {
   if (shownTab === usualTab()) state.delete("tab");
   else state.set("tab", shownTab);
-  lastAddress = performance.now();
   history.replaceState(null, "", "#" + state);
-}
+});
 
 // Keeps a value in the address, or, if it is how the page opens, takes it out.
 function remember(key, value, initial = "") {
   if (String(value) === String(initial)) state.delete(key);
   else state.set(key, value);
-  addressTimer ||= setTimeout(writeAddress, lastAddress + ADDRESS_PAUSE - performance.now());
+  writeAddress();
 }
 
 // What the address says may be anything: a whole number from 0, or a key of a
@@ -73,7 +68,6 @@ const quietly = work => work.catch(error => {
 });
 
 const isStill = () => matchMedia("(prefers-reduced-motion)").matches;
-
 
 // ---------------------------------------------------------------- the files
 

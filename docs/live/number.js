@@ -19,6 +19,7 @@ function inDigits(x, digits) {
 }
 
 const four = x => inDigits(x, 4);
+const exact = x => inDigits(x, 5);
 
 // An expression and its result, which has four digits; the numbers in the expression
 // have as many as it takes to compute it from them. Both functions are given one
@@ -134,12 +135,6 @@ async function checkNumber() {
 
 // ---------------------------------------------------------------- a parameter's step
 
-// Two numbers, with as many decimals as show their difference.
-function apart(a, b) {
-  const decimals = a === b ? 6 : Math.max(4, 2 - Math.floor(Math.log10(Math.abs(a - b))));
-  return [a, b].map(x => x.toFixed(Math.min(decimals, 20)).replace("-", "−"));
-}
-
 // Adam's first step for the pinned parameter, as if it were the only one.
 async function takeStep() {
   const {name, i, j} = flow.pinned, found = await flow.engine.call("flow_adam", name, i, j);
@@ -148,11 +143,10 @@ async function takeStep() {
     $("flow-slope-says").textContent = "The numbers are not finite: there is no step.";
     return;
   }
-  const [before, after] = apart(value[i][j], found.after);
   $("flow-slope-says").textContent = `Gradient ${four(gradient[i][j])}; ` +
     `m = (1 − β₁) · gradient = 0.1 · gradient = ${four(found.m)}, ` +
     `v = (1 − β₂) · gradient² = 0.02 · gradient² = ${four(found.v)}; at the peak rate ` +
-    `${four(found.rate)} the parameter goes from ${before} to ${after}. ` +
+    `${four(found.rate)} the parameter goes from ${exact(value[i][j])} to ${exact(found.after)}. ` +
     `Then the loss is ${found.loss.toPrecision(8)} instead of ` +
     `${flow.computed.loss.toPrecision(8)}. ` +
     (gradient[i][j] === 0 ? "Without a gradient there is no step."

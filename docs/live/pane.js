@@ -21,7 +21,7 @@ async function showStep() {
   $("flow-lines").replaceChildren(...(back ? about.backLines : about.lines)
     .map(line => make("code", {}, line)));
   showLink(back ? about.backOf : about.of);
-  $("flow-users").textContent = way === "backward" ? usersOf(name) + aboutTiny() : "";
+  $("flow-users").textContent = way === "backward" ? aboutTiny() : "";
   showTrail(way, name);
   showViews(name);
   const list = $("flow-matrices"), had = [list, $("flow-inputs")].some(part =>
@@ -58,15 +58,6 @@ function showTrail(way, name) {
 function showLink(address) {
   $("flow-link").href = address;
   $("flow-link").textContent = `${address.split("#")[1]} in the book`;
-}
-
-// Who sends back a gradient to this stage.
-function usersOf(name) {
-  const users = usersOfStage(name);
-  if (!users.length) return "This gradient comes from the loss itself.";
-  const named = users.map(user => `${kindOf(user)} (${placeName(pathOf(user))})`).join("; ");
-  return users.length < 2 ? `This gradient comes back from one stage: ${named}.`
-    : `This gradient is the sum of what ${users.length} stages send back: ${named}.`;
 }
 
 // Nothing is learned from what the model knows.
@@ -110,7 +101,7 @@ async function stepMatrices(name, back) {
   const own = await stageMatrix(name, back ? "gradient" : "value");
   if (inPanel()) return [own];
   const more = back ? [await stageMatrix(name, "value"),
-    ...isMemory(name) ? [await partsOfMemory(name)] : [], ...await learned(name)]
+    ...await learned(name)]
     : await Promise.all(inputsOf(name).map(part => stageMatrix(part, "value").then(folded)));
   return [own, ...more.map(matrix => Object.assign(matrix, {below: true}))];
 }
@@ -136,22 +127,6 @@ function folded(matrix) {
   matrix.element = make("details", {}, make("summary", {}, "The mask hides nothing here: each " +
     "query may see each key"), matrix.box);
   return matrix;
-}
-
-// What the keys and the values of each decoder layer send back to the memory: for each
-// token, how long that vector is.
-async function partsOfMemory(name) {
-  const users = usersOfStage(name), tokens = tokensOf(name).rows;
-  const lengths = await Promise.all(users.map(async user => {
-    const {gradient} = await matrixOf(user), w = await numbersOf(parametersOf(user)[0]);
-    return gradient.map(d => Math.hypot(...w.map(row => total(row.map((x, p) => [x, d[p]])))));
-  }));
-  lengths.push((await matrixOf(name)).gradient.map(row => Math.hypot(...row)));
-  return new Digits({name: "", what: "gradient", matrix: lengths, tone: "gradient",
-    label: `the ${users.length} parts`, note: "and how long each is, for each token: √(Σ x²)",
-    most: Math.max(...lengths.flat()), rows: upTo(lengths.length), columns: upTo(tokens.length),
-    columnNames: tokens, rowNames: i => i === users.length ? "the sum of all (lengths do not add)"
-      : `d${kindOf(users[i])} · ${matrixLetter(users[i])}ᵀ, layer ${users[i].split(".")[1]}`});
 }
 
 // The matrices of one head, in the order in which they are computed.
@@ -339,7 +314,9 @@ function beginPane() {
     await showSentence();
   });
   $("flow-close").onclick = letGo;
-  new ResizeObserver(() => pane.matrices.forEach(matrix => matrix.draw?.())).observe($("flow-matrices"));
+  const draw = () => pane.matrices.forEach(matrix => matrix.draw?.());
+  new ResizeObserver(draw).observe($("flow-matrices"));
+  matchMedia("(prefers-color-scheme: dark)").onchange = draw;
 }
 
 function listenTo(list) {

@@ -4,16 +4,13 @@ const PART = 1250, WAY = 19000;    // milliseconds at speed 1: a part, and at mo
 
 // Both ways, part by part, and Adam at last.
 function partsToPlay() {
-  const paths = flow.drawn.order, steps = [];
-  for (const path of paths) steps.push({path, at: stepOf("forward", path === "output"
-    ? "output.probabilities" : tellingStep(path))});
-  steps.push({path: "output", at: stepOf("forward", "output.loss"), isLoss: true});
-  for (const path of [...paths].reverse()) steps.push({path, back: true,
-    at: stepOf("backward", path === "output" ? "output.logits" : tellingStep(path))});
-  return [...steps, {at: flow.steps.length - 1}];
+  const paths = flow.drawn.order;
+  return [...paths.map(path => ({path, at: path === "output"
+    ? stepOf("forward", "output.probabilities") : tellingStep(path)})),
+  {path: "output", at: tellingStep("output"), isLoss: true},
+  ...[...paths].reverse().map(path => ({path, back: true, at: tellingStep(path, true)})),
+  {at: flow.steps.length - 1}];
 }
-
-const partTime = parts => Math.min(PART, WAY / (parts / 2)) / Number($("speed").value);
 
 // Where each traveler begins and ends: along the lines into a part; into the lowest
 // level from its words, and at last to what is expected.
@@ -39,7 +36,7 @@ function travel(part, time, only) {
     let began = 0;
     const move = now => {
       began ||= now;
-      const t = Math.min(1, (now - began) / (0.85 * time)), far = t * t * (3 - 2 * t);
+      const t = Math.min(1, (now - began) / Math.max(1, 0.85 * time)), far = t * t * (3 - 2 * t);
       dots.forEach((dot, n) => {
         const {from, to} = tracks[n], along = part.back ? 1 - far : far;
         dot.setAttribute("cx", from.x + along * (to.x - from.x));
@@ -63,22 +60,31 @@ function showReached() {
   }
 }
 
+// Parts one after the other, by the clock: where a device is slow, there are fewer pictures.
+async function playParts(turn, parts, time, goTo) {
+  let end = performance.now();
+  for (const part of parts) {
+    if (turn !== flow.turn) return;
+    flow.playing = part;
+    showReached();
+    const shown = goTo?.(part);
+    end = Math.max(end, performance.now() - time()) + time();
+    await (part.path ? travel(part, end - performance.now()) : shown);
+  }
+  if (turn === flow.turn) stopPlaying();
+}
+
 // From where the reader is, or from the beginning.
 async function play() {
   const all = partsToPlay(), now = stepNow(), back = now.way === "backward";
   let n = all.findIndex(({path, back: goes}) => path === pathOf(now.name) && Boolean(goes) === back);
   if (n < 0 || flow.at === flow.steps.length - 1) n = 0;
-  const turn = ++flow.turn;
   $("speeds").hidden = false;
   $("take-tour").hidden = true;
-  for (; n < all.length && turn === flow.turn; n++) {
-    flow.playing = all[n];
-    showPlay();
-    const moves = all[n].path ? travel(all[n], partTime(all.length)) : null;
-    inTurn(async () => { if (turn === flow.turn) await goToStep(all[n].at); });
-    await moves;
-  }
-  if (turn === flow.turn) stopPlaying();
+  flow.playing = all[n];
+  showPlay();
+  await playParts(++flow.turn, all.slice(n), () => Math.min(PART, WAY / (all.length / 2)) / Number($("speed").value),
+    part => inTurn(async () => { if (flow.playing === part) await goToStep(part.at); }));
 }
 
 function stopPlaying() {
@@ -158,18 +164,8 @@ async function showTour(at) {
     await travel(moves, 2 * PART, only);
     if (isStill()) return;
   }
-  if (all) await playThrough(turn, way === "backward");
-}
-
-// One way, quickly.
-async function playThrough(turn, back) {
-  for (const part of partsToPlay().filter(part => part.path && Boolean(part.back) === back)) {
-    if (turn !== flow.turn) return;
-    flow.playing = part;
-    showReached();
-    await travel(part, PART / 2);
-  }
-  if (turn === flow.turn) stopPlaying();
+  if (all) await playParts(turn, partsToPlay().filter(part => part.path && isBack() === Boolean(part.back)),
+    () => PART / 2);
 }
 
 async function endTour() {

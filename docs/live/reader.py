@@ -127,10 +127,10 @@ class Live(Reader):
         self.run(f"inTurn(() => pinElsewhere({{name: '{name}', i: {i}, j: {j}, what: '{what}'}}))")
         return self.text("#flow-origin")
 
-    def trained(self, steps):
+    def trained(self, steps, seconds=120):
         """Waits until so many steps are done, and the buttons are back."""
         return self.until(f"""Number(document.querySelector('#steps-done').textContent
-            .replace(',', '')) >= {steps} && document.querySelector('.results').ariaBusy === 'false'""")
+            .replace(',', '')) >= {steps} && document.querySelector('.results').ariaBusy === 'false'""", seconds)
 
     def step(self, number):
         """One step, which is that number of the training."""

@@ -209,7 +209,8 @@ const STAGES = {
       "{{line loss_backward: d[expected[i]] -=}}"]},
   probabilities: {tone: "weight", title: "probabilities: the next word",
     says: "A softmax over the vocabulary: the model's guess at each next word. In use, it " +
-      "writes the likeliest. {sum}",
+      "writes the likeliest. For the loss, the program needs only the sum of all e^logit; subtracting " +
+      "z[best], the largest logit of the row, keeps that from overflowing.",
     formula: "p = softmax(logits)", of: "{{link loss_forward}}",
     lines: ["{{line loss_forward: sum_exponentials(}}"]},
   loss: {tone: "weight", title: "the loss: how surprised is it?",
@@ -245,8 +246,6 @@ const FACTS = {
   place: () => "In the code, scores, scaled and weights are one matrix, a.weights, which " +
     "changes in place.",
   most: () => "(In the code, most is the row's largest score, which keeps e^x from overflowing.)",
-  sum: () => "For the loss, the program needs only the sum of all e^logit; subtracting z[best], the " +
-    "largest logit of the row, keeps that from overflowing.",
   tiny: () => aboutTiny(),
 };
 

@@ -174,20 +174,16 @@ Step next_step(void) {
 }
 
 // At most so many steps, at least one, for about so many seconds:
-// [[step, loss, learning rate, tokens], ...]
+// [[step, loss, learning rate], ...]
 // A loss that is not a number is null, and its step not made.
 EXPORT void train_steps(int most, double seconds) {
     double end = now() + seconds;
     putchar('[');
     for (int i = 0; i < most && (i == 0 || now() < end); i++) {
         Step s = next_step();
-        double row[] = {(double)s.step, s.loss.loss / (double)s.loss.tokens,
-                        s.rate, (double)s.loss.tokens};
-        for (int k = 0; k < 4; k++) {
-            printf(k ? "," : i ? ",[" : "[");
-            print_number(row[k]);
-        }
-        putchar(']');
+        printf(i ? ",[%d," : "[%d,", (int)s.step);
+        print_number(s.loss.loss / (double)s.loss.tokens);
+        printf(",%.9g]", s.rate);
         if (live.trainer.step != s.step)
             break;
     }

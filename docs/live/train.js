@@ -4,7 +4,7 @@ const TASKS = {
   "reverse": {
     name: "Reversal: j m i b → b i m j",
     options: {"layers": 1, "d-model": 32, "heads": 2, "d-ff": 64, "steps": 1000,
-      "warmup": 100, "lr": 0.01, "max-len": 16},
+      "warmup": 200, "lr": 0.015, "max-len": 16},
   },
   "dates": {
     name: "Dates: 8th of June 2048 → 2048-06-08",
@@ -181,7 +181,7 @@ class Training {
     this.pairs = pairs;
     this.engine = new Engine(program);
     this.steps = 0;
-    this.rows = [];       // step, loss, rate, tokens
+    this.rows = [];       // step, loss, rate
     this.points = [];     // of the timeline: what evaluate() said, and the model
     this.running = this.stopping = false;
   }
@@ -225,22 +225,14 @@ class Training {
     const began = performance.now();
     const rows = await this.engine.call("train_steps",
       Math.min(until, next) - this.steps, 0.1);
-    const seconds = (performance.now() - began) / 1000;
-    this.noteSpeed(rows, seconds);
+    const pace = (performance.now() - began) / 1000 / rows.length;
+    this.pace = this.pace === undefined ? pace : 0.9 * this.pace + 0.1 * pace;
     if (rows[rows.length - 1][1] === null)
       throw new Error(`step ${rows.pop()[0]}: the loss is not a number any more; ` +
         "try a smaller lr");
     this.rows.push(...rows);
     if (rows.length) this.steps = rows[rows.length - 1][0];
     if (this.steps === next) await this.lookBack();
-  }
-
-  // Seconds a step and tokens a second, of the last second or so.
-  noteSpeed(rows, seconds) {
-    const tokens = rows.reduce((sum, row) => sum + row[3], 0);
-    const mean = (old, now) => old === undefined ? now : 0.9 * old + 0.1 * now;
-    this.pace = mean(this.pace, seconds / rows.length);
-    this.speed = mean(this.speed, tokens / seconds);
   }
 
   get last() { return this.points[this.points.length - 1]; }
@@ -341,7 +333,7 @@ function showAll(all = true) {
     $("timeline").max = current.points.length - 1;
     $("timeline").value = current.points.length - 1;
     showPoint();
-  } else if (!document.hidden && !matchMedia("(prefers-reduced-motion)").matches)
+  } else if (!document.hidden && !isStill())
     drawCurve();
 }
 
@@ -362,13 +354,12 @@ const time = seconds =>
   `${Math.floor(seconds / 60)}:${String(Math.round(seconds) % 60).padStart(2, "0")}`;
 
 function showNumbers() {
-  const {rows, steps, facts, speed, pace} = current;
+  const {rows, steps, facts, pace} = current;    // seconds a step, of the last second or so
   const last = rows[rows.length - 1];
   $("steps-done").textContent = steps.toLocaleString("en");
   $("steps-total").textContent = facts.steps.toLocaleString("en");
   $("loss").textContent = last ? last[1].toFixed(4) : "–";
   $("rate").textContent = last ? last[2].toPrecision(2) : "–";
-  $("tokens-a-second").textContent = speed ? Math.round(speed).toLocaleString("en") : "–";
   $("left").textContent = pace ? time((facts.steps - steps) * pace) : "–";
   const V = facts.target_vocab;
   $("guess").textContent = `A blind guess among the ${V} tokens of this vocabulary costs ` +

@@ -113,7 +113,7 @@ def test_breaks(browser):
     for pair in (names[i:i + 2] for i in range(0, len(names), 2)):
         for name, live in [(name, Live(browser, f"#break={name}&step=600", ready=TRAINS))
                            for name in pair]:
-            live.trained(600)
+            claim(live.trained(600, 1800), f"it trains, broken: {name or 'nothing'}")
             exact[name] = live.number("#exact")
             held_out[name] = live.number("#held-out")
             losses[name] = live.run("current.rows.slice(-50)"
