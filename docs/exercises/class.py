@@ -152,8 +152,9 @@ def grade_class(students, names, path, chosen):
             status = max(status, failed)
             more = [f"left out: {line}" for line in collecting.refused(items)
                     if line not in row["causes"]]
-            print("\n  ".join([f"{student}: " + (f"{row['points']}/{row['of']}" if not failed
-                                                 else row["causes"]), *more]), flush=True)
+            said = f"{row['points']}/{row['of']}" if not failed else row["causes"]
+            print("\n  ".join("".join(c if c.isprintable() else "?" for c in line)
+                              for line in [f"{student}: {said}", *more]), flush=True)
             done[student] = {**row, "submission": student,
                              "causes": "; ".join(filter(None, [row["causes"], *more]))}
             write_rows(path, done.values(), [e.name for e in chosen])

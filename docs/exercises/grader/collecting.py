@@ -19,7 +19,7 @@ from collections import namedtuple
 from pathlib import PurePosixPath
 
 from cutting import load_exercises, make_stub, reference_regions
-from files import REFERENCE, Unfit
+from files import REFERENCE, Unfit, decoded
 
 # A file, or what was refused: its data are None then, and `why` has the reason.
 Item = namedtuple("Item", "path data why")
@@ -145,13 +145,15 @@ class Walk:
 
     def text(self, name, data):
         """The item of a file that is no archive."""
-        wanted = split_name(PurePosixPath(name).name, self.names)[1]
+        wanted, why = split_name(PurePosixPath(name).name, self.names)[1], ""
+        try:
+            data = decoded(data).encode()
+        except UnicodeError:
+            why = "this is not UTF-8 text"
         if not wanted and not has_regions(name, data):
             return Item(name, b"", "")
-        try:
-            data.decode()
-        except UnicodeDecodeError:
-            return Item(name, None, "this is not UTF-8 text")
+        if why:
+            return Item(name, None, why)
         if wanted == self.names[0] and not has_regions(name, data):
             return Item(name, None, "it has no line //@ exercise NAME")
         return Item(name, data, "")
@@ -222,7 +224,7 @@ def which(items, names):
 
 def only_one(name, items):
     """The item that counts; two that differ are a question."""
-    different = {item.data.replace(b"\r\n", b"\n").strip(): item for item in items}
+    different = {item.data.strip(): item for item in items}
     given = [REFERENCE.read_bytes(), make_stub().encode()]  # what everybody has
     for text in [*given, *(item.data for item in items if item.path.endswith("broken.c"))]:
         if len(different) > 1:

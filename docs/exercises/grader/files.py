@@ -28,20 +28,26 @@ class Unfit(Trouble):
 
 
 def read_text(path):
-    """The text of a file, with plain line ends."""
+    """The text of a file."""
     try:
         data = Path(path).read_bytes()
     except OSError as error:
         raise Trouble(f"cannot read {shown(path)}: {error.strerror}")
     try:
-        text = data.decode("utf-8-sig")
+        text = decoded(data)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise Trouble(f"{shown(path)}:{line}: this is not UTF-8 text")
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise Trouble(f"{shown(path)}:{line}: this is not text")
-    return text.replace("\r\n", "\n")
+    return text
+
+
+def decoded(data):
+    """A text with plain line ends, in UTF-8, or in UTF-16 with a mark of that."""
+    text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+    return text.replace("\r\n", "\n") if "\n" in text else text.replace("\r", "\n")
 
 
 def writable(path):

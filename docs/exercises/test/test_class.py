@@ -166,11 +166,13 @@ def _of_platforms(right):
         "Homework 3_church": {"Homework 3_church_attempt_2026-11-20-23-59-59_my work.tgz":
                               _tar(each("./work/", right), "w:gz")},
         "submission_147802433": each("submission_147802433/exercises/", right),
-        "Alan Kay": each("816-4711 - Alan Kay - Nov 20, 2026 1158 PM/", flat),
+        "Alan Kay": each("816-4711 - Alan Kay - Nov 20, 2026 1158 PM/", {
+            name: data.replace(b"\n", b"\r") for name, data in flat.items()}),
         "Wirth, Niklaus(nw1)": {
             **each("Wirth, Niklaus(nw1)/Submission attachment(s)/", flat),
             "Wirth, Niklaus(nw1)/timestamp.txt": b"20261120"},
-        "surname_123": each("surname_123_", flat)}
+        "surname_123": each("surname_123_", {
+            name: data.decode().encode("utf-16") for name, data in flat.items()})}
 
 
 def class_of_twelve(g):
@@ -225,7 +227,7 @@ def not_graded(g):
     (handed / "secret").mkdir()
     (handed / "secret" / "transformer.c").symlink_to(ROOT / "transformer.c")
     shapes["secret"] = {}, "transformer.c: links are not followed"
-    _put(handed, {"in part.tar": _tar({**one, "../../out.c": mine}, "w", "passwd.c")})
+    _put(handed, {"in part.tar": _tar({**one, "../../out.c": mine}, "w", "pass\33wd.c")})
     rows = _graded(g, handed, g.folder / "marks.csv", ONE)
     for name, (_, why) in shapes.items():
         row = rows.get(name, {"points": "none"})
@@ -234,7 +236,7 @@ def not_graded(g):
     row = rows["in part.tar"]
     g.holds("what can be graded is; what was left out is named beside it", row["points"] == "10"
             and "../../out.c: its path leads out" in row["causes"]
-            and "left out: passwd.c: links are not followed" in g.output, str(row))
+            and "left out: pass?wd.c: links are not followed" in g.output, str(row))
     g.holds("make says that somebody could not be graded; and nothing else is written", "Error 1"
             in g.output and not [*g.folder.parent.glob("out.c"), *g.folder.glob("out.c")])
 
