@@ -227,13 +227,14 @@ def describe(yours, ours, case):
     wrong = [k for k, pair in enumerate(zip(y, e)) if not close(*pair)]
     text = moved(mine, right, "row") or moved(mine, right, "column")
     if text or ours.kind != "matrix" or len(e) < 3:
-        return text or "".join(partly(wrong, yours, ours, case, [])).strip("; ")
+        return text or "".join(partly(wrong, y, ours, case, [])).strip("; ")
     found = [*sources(ours, case)]
-    place, there = partly(wrong, yours, ours, case, found)
+    place, there = partly(wrong, y, ours, case, found)
     text = scaled(y, e) or relation(y, e, found) or (there and place + there)
     if not text and set(b) == {PREFILL}:
         y, e = ([x - PREFILL for x in xs] for xs in (y, e))
-        text = (scaled(y, e) or relation(y, e, found) or in_lines(
+        there = partly(wrong, y, ours, case, found, PREFILL)[1]
+        text = (scaled(y, e) or relation(y, e, found) or (there and place + there) or in_lines(
             Grid("", *ours.shape, y), Grid("", *ours.shape, e))).replace(
                 EXPECTED, "what is to be added")
     text = text or in_lines(mine, right) or place.strip("; ")
@@ -243,9 +244,9 @@ def describe(yours, ours, case):
     return text
 
 
-def partly(wrong, yours, ours, case, found):
+def partly(wrong, numbers, ours, case, found, shift=0):
     """Where the wrong numbers are, if not everywhere, and what they are there."""
-    y, e = [yours.numbers[k] for k in wrong], [ours.numbers[k] for k in wrong]
+    y, e = [numbers[k] for k in wrong], [ours.numbers[k] - shift for k in wrong]
     place, what = where(wrong, ours, case), ""
     if len(y) == len(ours.numbers):
         return "", ""
@@ -254,4 +255,4 @@ def partly(wrong, yours, ours, case, found):
     elif len(y) > 2:
         what = scaled(y, e) or relation(y, e, [
             Grid(g.name, 1, len(y), [g.numbers[k] for k in wrong]) for g in found])
-    return place and f"wrong {place}; ", what and f"there {what}"
+    return place and f"wrong {place}; ", what and ("there " if place else "where it is wrong, ") + what

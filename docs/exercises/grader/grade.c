@@ -166,16 +166,17 @@ static const struct {
     {"a row without any visible key", "10110" "00000" "00110" "10011", {0, 0}},
     {"dropout", NULL, {(real)0.4, 4711}},
     {"mask and dropout", "11010" "10001" "00000" "11101", {(real)0.4, 4712}},
+    {"no dropout, and dropped is another matrix than weights", NULL, {0, 0}},
 };
 
 static void grade_attention_forward(void) {
-    for (int c = 0; c < 5; c++) {
+    for (int c = 0; c < 6; c++) {
         Dropout d = attention_case[c].dropout;
         Mask mask = picture(attention_case[c].mask, 0, S);
         Head a = {.q = input("q", T, K), .k = input("k", S, K),
                   .v = input("v", S, K), .weights = scratch("weights", T, S),
                   .scale = (real)0.37, .dropout = d};
-        a.dropped = d.rate > 0 ? scratch("dropped", T, S) : a.weights;
+        a.dropped = c < 3 ? a.weights : scratch("dropped", T, S);
         Mat heads = output("the heads beside out", T, D);
         a.out = slice_cols(heads, K, K);
         start(attention_case[c].name);
@@ -362,20 +363,6 @@ static Mat norm_input(int c) {
     return x;
 }
 
-static double mean_of(Mat x, int i) {
-    double mean = 0;
-    for (int j = 0; j < x.cols; j++)
-        mean += *at(x, i, j) / x.cols;
-    return mean;
-}
-
-static double variance_of(Mat x, int i) {
-    double variance = 0;
-    for (int j = 0; j < x.cols; j++)
-        variance += pow(*at(x, i, j) - mean_of(x, i), 2) / x.cols;
-    return variance;
-}
-
 static void grade_norm_forward(void) {
     Config config = config_of(POST_NORM);
     Pass pass = pass_dropping(&config, 0);
@@ -396,8 +383,13 @@ static void grade_norm_forward(void) {
 static NormSaved norm_saved(Mat x) {
     NormSaved s = {x, input("mean", x.rows, 1), input("rstd", x.rows, 1)};
     for (int i = 0; i < x.rows; i++) {
-        s.mean.at[i] = mean_of(x, i);
-        s.rstd.at[i] = 1 / sqrt(variance_of(x, i) + 1e-5);
+        double mean = 0, variance = 0;
+        for (int j = 0; j < x.cols; j++)
+            mean += *at(x, i, j) / x.cols;
+        for (int j = 0; j < x.cols; j++)
+            variance += pow(*at(x, i, j) - mean, 2) / x.cols;
+        s.mean.at[i] = mean;
+        s.rstd.at[i] = 1 / sqrt(variance + 1e-5);
     }
     return s;
 }
@@ -545,6 +537,11 @@ static void grade_encoder_layer_forward(void) {
     }
 }
 
+static Masks both_masks(void) {
+    return (Masks){.source = picture(source_mask, S, 0),
+                   .target = picture(target_mask, T * T, T)};
+}
+
 static void grade_decoder_layer_forward(void) {
     for (int c = 0; c < 4; c++) {
         Transformer *t = random_model(config_of(residual_case[c].norm), 42);
@@ -552,11 +549,9 @@ static void grade_decoder_layer_forward(void) {
         Mat x = input("x", B * T, D), memory = input("memory", B * S, D);
         DecoderLayerSaved s;
         memset(&s, 0, sizeof s);
-        Masks masks = {.source = picture(source_mask, S, 0),
-                       .target = picture(target_mask, T * T, T)};
         start(residual_case[c].name);
         Mat out = decoder_layer_forward(&pass, &s, &t->decoder.layer[0], x,
-                                        memory, masks);
+                                        memory, both_masks());
         result("weights saved by self-attention",
                s.self_attention.multi_head.weights);
         result("weights saved by cross-attention",
@@ -577,13 +572,7 @@ static void grade_decoder_layer_backward(void) {
         Mat dmemory = output("dmemory", B * S, D);
         Mat dout = input("dout", B * T, D);
         DecoderLayerSaved s;
-        x = attention_sublayer_forward(&pass, &s.self_attention,
-                                       &w->self_attention, x, no_mat,
-                                       picture(target_mask, T * T, T));
-        x = attention_sublayer_forward(&pass, &s.cross_attention,
-                                       &w->cross_attention, x, memory,
-                                       picture(source_mask, S, 0));
-        ffn_sublayer_forward(&pass, &s.feed_forward, &w->feed_forward, x);
+        decoder_layer_forward(&pass, &s, w, x, memory, both_masks());
         start(residual_case[c].name);
         Mat dx = decoder_layer_backward(&pass, &s, w, dw, dmemory, dout);
         result("dx", dx);
@@ -943,30 +932,24 @@ static void grade_beam_step(void) {
 
 // ---------------------------------------------------------------- the table
 
-#define CHECK_OF(name) {#name, grade_##name}
-#define THE_CHECK(name) CHECK_OF(name)
+#define ROW(name) {#name, grade_##name}
+#define THE_CHECK(name) ROW(name)
 
 static const Check checks[] = {
 #ifdef CHECK // alone: it is compiled much faster
     THE_CHECK(CHECK),
 #else
-    CHECK_OF(matmul_definition), CHECK_OF(dropout_row),
-    CHECK_OF(softmax_row), CHECK_OF(softmax_backward),
-    CHECK_OF(attention_forward), CHECK_OF(attention_backward),
-    CHECK_OF(linear_backward), CHECK_OF(head),
-    CHECK_OF(sinusoidal_positions), CHECK_OF(embedding_backward),
-    CHECK_OF(activation_backward), CHECK_OF(ffn_backward),
-    CHECK_OF(norm_forward), CHECK_OF(norm_backward),
-    CHECK_OF(residual_leave), CHECK_OF(residual_leave_backward),
-    CHECK_OF(attention_sublayer_backward),
-    CHECK_OF(encoder_layer_forward),
-    CHECK_OF(decoder_layer_forward), CHECK_OF(decoder_layer_backward),
-    CHECK_OF(padding_mask), CHECK_OF(causal_padding_mask),
-    CHECK_OF(make_batch),
-    CHECK_OF(loss_forward), CHECK_OF(loss_backward),
-    CHECK_OF(clip_factor), CHECK_OF(adam_step), CHECK_OF(learning_rate),
-    CHECK_OF(decoder_layer_step), CHECK_OF(translate),
-    CHECK_OF(beam_step),
+    ROW(matmul_definition), ROW(dropout_row), ROW(softmax_row),
+    ROW(softmax_backward), ROW(attention_forward), ROW(attention_backward),
+    ROW(linear_backward), ROW(head), ROW(sinusoidal_positions),
+    ROW(embedding_backward), ROW(activation_backward), ROW(ffn_backward),
+    ROW(norm_forward), ROW(norm_backward), ROW(residual_leave),
+    ROW(residual_leave_backward), ROW(attention_sublayer_backward),
+    ROW(encoder_layer_forward), ROW(decoder_layer_forward),
+    ROW(decoder_layer_backward), ROW(padding_mask), ROW(causal_padding_mask),
+    ROW(make_batch), ROW(loss_forward), ROW(loss_backward), ROW(clip_factor),
+    ROW(adam_step), ROW(learning_rate), ROW(decoder_layer_step), ROW(translate),
+    ROW(beam_step),
 #endif
 };
 

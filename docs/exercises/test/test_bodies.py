@@ -138,6 +138,8 @@ def patterns(g):
                    ("wrong in the first row", [7.0, 8.0, 9.0] + e[3:]),
                    ("wrong in the last column; there each number is too large by 1",
                     [x + 1 if k % 3 == 2 else x for k, x in enumerate(e)]),
+                   ("wrong in the first column; there a constant factor: 2 times what is to be",
+                    [x if k % 3 else 2 * x - 0.5 for k, x in enumerate(e)]),
                    ("wrong where dx is negative; there it is 4",
                     [4 if d < 0 else x for x, d in zip(e, dx)]),
                    ("all is one row too late", [4.0, 4.0, 4.0] + e[:9]),
