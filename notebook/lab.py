@@ -27,9 +27,10 @@ plt.rcParams.update({
 })
 
 
-def command(*words):
-    """Runs a command in the project's root -> what it prints."""
-    done = subprocess.run([str(word) for word in words], cwd=ROOT,
+def command(*words, given=None):
+    """Runs a command in the project's root, with a text that it is given on
+    standard input -> what it prints."""
+    done = subprocess.run([str(word) for word in words], cwd=ROOT, input=given,
                           capture_output=True, text=True, encoding="utf-8")
     if done.returncode != 0:
         raise RuntimeError(" ".join(map(str, words)) + ": "
