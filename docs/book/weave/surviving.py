@@ -95,7 +95,7 @@ def table():
             green = at and exact >= float(there["sound", task]["exact_match"]) - UNNOTICED
             lines.append(f'<td{" class=unnoticed" if green else ""} title="{exact:.2f} % of the '
                          f'sentences exact"><b>{"✓" if green else f"{exact:.0f} %"}</b>'
-                         f"<small>{loss:.2f}</small><small>{accuracy:.1f} %</small></td>")
+                         f"<small>{loss:.2f}</small><small>{accuracy:.1f}</small></td>")
         lines.append("</tr>")
     return "\n".join([*lines, "</tbody></table></div>"])
 
