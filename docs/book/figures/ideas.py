@@ -1,12 +1,10 @@
 """Drawings of single ideas, for the walkthrough: a computation graph, strides, the
-feed-forward network, Adam, the mask of a GPT. gallery.py says what a picture's
-function is.
+feed-forward network, Adam. gallery.py says what a picture's function is.
 """
 import math
 
 from drawing import arrow, bars, box, grid, heat_map, label, line, svg, text
 from gradients import times
-from grids import mask_grid
 
 # -------------------------------------------------------------- computation graph
 
@@ -209,21 +207,3 @@ def adam():
         + adam_panel("3 and −3 in turn", "hardly a step", [3, -3] * (TOLD // 2)) \
         + adam_panel("once 300", "short steps, long after",
                      alike[:14] + [300] + alike[15:])
-
-
-# -------------------------------------------------------------- the mask of a GPT
-
-def gpt_masks():
-    """A GPT has one text and one mask, the causal one. The decoder of this file has the
-    same mask over its own words, and a second attention, to a source in which every
-    word may be seen.
-
-    Three grids of four queries and four keys, positions counted from 0. GPT: row 0 has
-    one visible key, row 1 two, row 2 three, row 3 four. The decoder's self-attention to
-    its own words: the same triangle. Its cross-attention to the source: in every row
-    all four keys are visible.
-    """
-    triangle = [[j <= i for j in range(4)] for i in range(4)]
-    return (mask_grid("GPT", range(4), triangle)
-            + mask_grid("decoder, its words", range(4), triangle)
-            + mask_grid("decoder, source", range(4), [[True] * 4] * 4))

@@ -280,6 +280,22 @@ def test_panels(browser):
                   "numbers are in sight", (room, rows))
 
 
+# Letters of figures that are too small, and code that does not fit.
+NARROW = """[...document.querySelectorAll('svg text')].filter(one => 10.9 > parseFloat(
+        getComputedStyle(one).fontSize) * Math.hypot(one.getScreenCTM().a, one.getScreenCTM().b))
+    .map(one => one.textContent).concat(
+    [...document.querySelectorAll('pre:not(.data)')].filter(one => one.offsetHeight
+        && one.scrollWidth > one.clientWidth).map(one => one.textContent))"""
+
+
+def test_phone(browser):
+    page = at_size(browser, 390, 844, (DOCS / "tiny.html").as_uri())
+    page.until("document.readyState === 'complete'")
+    page.run("document.querySelectorAll('details').forEach(one => one.open = true)")
+    wrong = page.run(NARROW)
+    claim(not wrong, "on a phone code goes on below, and figures have letters of 11 pixels", wrong)
+
+
 # Where the head, the title and the text begin; how high the page is, and where the second
 # button ends; and how much of a box does not fit into it.
 PLACES = """[['header nav a', 'h1', '.choose', 'h2'].map(one =>
@@ -328,6 +344,7 @@ def main():
         test_editions(browser)
         test_every_page(browser)
         test_panels(browser)
+        test_phone(browser)
         test_start_page(browser)
     end()
 

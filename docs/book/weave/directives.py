@@ -24,11 +24,6 @@ EXAMPLES = DOCS / "book" / "examples.c"
 
 # ------------------------------------------------------------------- figures
 
-def curly(text):
-    """With the quotes of print."""
-    return re.sub('"([^"]*)"', r"“\1”", text)
-
-
 
 def figure(book, name, where):
     """The figure with its caption; its description is for screen readers."""
@@ -36,13 +31,14 @@ def figure(book, name, where):
         fail(f"{where}: there is no figure {name}")
     title, _, description = (" ".join(part.split()) for part in inspect.getdoc(
         GALLERY[name]).partition("\n\n"))
+    title = re.sub('"([^"]*)"', r"“\1”", title)
     svg = GALLERY[name]().strip()
     anchor = "" if name in book.figures_used else f' id="figure-{name}"'
     book.figures_used.add(name)
     picture = f'<div class="panels" role="img" aria-label="' \
         f'{html.escape(description)}">\n{panels(svg)}\n</div>'
     return raw(f'<figure{anchor} tabindex="0">\n{picture}\n'
-               f"<figcaption>{html.escape(curly(title))}</figcaption>\n</figure>")
+               f"<figcaption>{html.escape(title)}</figcaption>\n</figure>")
 
 
 def panel(state):
