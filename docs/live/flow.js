@@ -259,11 +259,12 @@ async function showLoss() {
 
 // ---------------------------------------------------------------- begin
 
-// Arrows move in a matrix; elsewhere, but for fields, they go a step on or back.
+// Arrows move in a matrix; elsewhere, but for fields, they go a step on or back, Home and
+// End to the first and the last.
 function onFlowKey(event) {
   if ($("flow").hidden || event.altKey || event.ctrlKey || event.metaKey) return;
   if (event.key === "Escape") letGo();
-  const [, right] = ARROWS[event.key] || [];
+  const [, right] = {...ARROWS, Home: [0, -Infinity], End: [0, Infinity]}[event.key] || [];
   if (!right || $("flow-body").hidden || event.defaultPrevented
     || event.target.closest("input, select, [role=tab], [role=radiogroup]")) return;
   event.preventDefault();

@@ -44,15 +44,20 @@ function showTitle(where, what) {
     what[0].toUpperCase() + what.slice(1));
 }
 
-// All steps of this part, on this way; a click goes there, as the arrow keys do.
+// All steps of this part, and the other ways; a click goes there, as arrows, Home and End do.
 function showTrail(way, name) {
-  const path = pathOf(name);
-  $("trail").replaceChildren(...flow.steps.flatMap((step, at) =>
-    step.way !== way || pathOf(step.name) !== path ? []
-      : [make("span", {className: at === flow.at ? "here" : "", onclick: () => {
-        stopPlaying();
-        inTurn(() => goToStep(at));
-      }}, (way === "backward" ? "d" : "") + kindOf(step.name)), " "]));
+  const link = (at, text) => [make("span", {className: at === flow.at ? "here" : "", onclick: () => {
+    stopPlaying();
+    inTurn(() => goToStep(at));
+  }}, text), " "];
+  const mine = flow.steps.map((step, at) => ({...step, at})).filter(step =>
+    step.way === way && pathOf(step.name) === pathOf(name));
+  const ways = {forward: "forward", backward: "gradients", adam: "Adam’s step"};
+  const there = to => [name, "output.loss", "output.logits", "adam.step"]
+    .map(stage => stepOf(to, stage)).find(at => at >= 0);
+  $("trail").replaceChildren(...mine.flatMap(({at, name: stage}) =>
+    link(at, (way === "backward" ? "d" : "") + kindOf(stage))), make("span", {className: "ways"},
+    ...Object.keys(ways).filter(to => to !== way).flatMap(to => link(there(to), ways[to]))));
 }
 
 function showLink(address) {

@@ -8,6 +8,7 @@ What it says is held against what a native build of the same program says.
 """
 
 import csv
+import json
 import math
 import re
 import shlex
@@ -98,10 +99,9 @@ def travels(live):
     """Presses Play: where the dots are, and where they are a little later."""
     where = "[...document.querySelectorAll('#travelers circle')].map(dot => dot.getAttribute('cy'))"
     live.click("#play")
-    began = live.until(where + ".length > 0", 5)
-    first = live.run(where)
-    time.sleep(0.2)
-    claim(began and first != live.run(where), "Play moves dots along the lines", first)
+    live.until(where + ".some(Boolean)")
+    first = live.run(f"{where}.join()")
+    live.becomes(f"![{json.dumps(first)}, ''].includes({where}.join())", "Play moves dots along the lines", where)
 
 
 def test_play(browser):
@@ -109,12 +109,12 @@ def test_play(browser):
     travels(live)
     live.click("#play")
     live.says("#play", "Play", "it can be paused")
-    live.choose("#speed", "4")
+    live.choose("#speed", "2")
+    live.run("globalThis.passed = []; new MutationObserver(() => passed.push($('flow-title').textContent))"
+             ".observe($('flow-title'), {childList: true})")
     live.click("#play")
-    passed = set()
-    while live.run("!document.querySelector('#count').textContent.startsWith('step 193')"):
-        passed.add(live.text("#flow-title"))
-        time.sleep(0.1)
+    live.until("document.querySelector('#count').textContent.startsWith('step 193')")
+    passed = set(live.run("passed"))
     claim(sum("Backward" in title for title in passed) > 8
           and sum("Backward" not in title for title in passed) > 8,
           "it goes through all parts, there and back, to Adam's step", passed)
@@ -237,7 +237,8 @@ def test_gradients(browser):
         live.click("#flow-check")
         live.mentions("#flow-slope-says", "agree.", "a gradient and a finite difference agree")
         live.press("Escape")
-    live.run("inTurn(() => goToStep(1e6))")
+    live.press("End")
+    live.reads("#flow-title", "Adam's step")
     live.settle()
     before = live.loss()
     live.click("#flow-check")
@@ -389,8 +390,6 @@ def test_widths(browser):
         wide, line = live.run("[$('flow-matrices').clientWidth, pane.matrices[0].size.line]")
         claim(line == most and live.run(BOX % "#flow-matrices canvas" + ".right") <= width,
               f"at {width} pixels a line has {most} columns", (wide, line))
-        claim(live.run("[...document.querySelectorAll('.strips')].every(one => "
-                       "one.scrollWidth <= one.clientWidth)"), "all of them fit")
 
 
 def test_old_addresses(browser):
@@ -518,14 +517,6 @@ def test_refused(browser):
           "One step does not go on with the old training", live.text("#steps-done"))
     live.options(heads=2, d_model=32, layers=1)
     claim(live.step(2) and live.text("#message") == "", "it does when the change is taken back")
-    live.run("(async () => { for (let n = 2 ** 30; n > 1000; n /= 2)"
-             " for (let i = 0; i < 4; i++) await current.engine.call('malloc', n); })()")
-    live.click("#step")
-    claim(live.reads("#message", "The training has ended at step")
-          and "out of memory" in live.text("#message").lower(),
-          "without memory the training ends, with a reason", live.text("#message"))
-    live.click("#step")
-    claim(live.reads("#steps-done", "1") and live.trained(1), "and another one can begin")
 
 
 def test_breaks(browser):

@@ -389,25 +389,9 @@ function showPoint() {
 
 // ---------------------------------------------------------------- begin
 
-function setPairs(bytes, name) {
-  pairs = bytes;
-  const small = bytes.length < 1e6;
-  $("pairs").value = small ? new TextDecoder().decode(bytes) : "";
-  if (!small) $("pairs").placeholder = name;
-}
-
 // What is typed, as TSV: a line without a tab is cut at " = " or ";".
 const typedPairs = text => new TextEncoder().encode(text.split("\n").map(line =>
   line.includes("\t") ? line : line.replace(/ = |;/, "\t")).join("\n"));
-
-async function openPairs(file) {
-  setPairs(new Uint8Array(await file.arrayBuffer()), file.name);
-  $("task").value = "own";
-  remember("task", "own", "reverse");
-  fillOptions();
-  showTab("train");
-  await newTraining();
-}
 
 function beginFields() {
   for (const [value, {name}] of Object.entries(TASKS))
@@ -433,13 +417,13 @@ function beginFields() {
     for (const {name} of options) remember(name, "");
     fillOptions();
   };
-  if (state.has("pairs")) setPairs(typedPairs(state.get("pairs")));
+  $("pairs").value = state.get("pairs") ?? "";
+  pairs = typedPairs($("pairs").value);
   $("pairs").oninput = () => {
     pairs = typedPairs($("pairs").value);
     remember("pairs", pairs.length < 3000 ? $("pairs").value : "");
     showOptions();
   };
-  $("pairs-file").onchange = () => openPairs($("pairs-file").files[0]);
   $("break").open = state.has("break");
   fillOptions();
 }
