@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "weave"))
 from project import DOCS, ROOT
 
 import records
+import surviving
 from harness import claim, end
 
 MODEL = ROOT / "data" / "models" / "eng-fra.safetensors"
@@ -122,6 +123,13 @@ def quoted():
     yield looking, "one of the {} that translate every sentence", [
         ["none", "one", "two", "three", "four", "five"][
             sum(row["exact"] == "100.00" for row in seeds)]]
+    which, cells = "docs/book/text/which-mistake.md", surviving.recorded()
+    sound = cells["sound", "sounds"]
+    yield which, "on sounds {:.1f} % of the words, where the right program has {:.1f} %", [
+        float(cells["not_shifted", "sounds"]["token_accuracy"]), float(sound["token_accuracy"])]
+    yield which, "the BLEU rises from {} to {}", [sound["bleu"], cells["answer_given", "sounds"]["bleu"]]
+    yield which, "leave {:.1f} % of the words of copying right", [
+        float(cells["heads_reshaped", "copying"]["token_accuracy"])]
     steps = (DOCS / "book" / "records" / "300-steps.txt").read_text(encoding="utf-8")
     yield "data/README.md", "checksum `{}`, after 300 steps `{}`", [
         seeds[0]["checksum"], re.search("checksum (.*)", steps)[1]]
@@ -133,6 +141,7 @@ def plain(text):
     return " ".join(re.sub(r"^ *(//|#) ?", "", text, flags=re.M).split())
 
 
+claim([*surviving.recorded()] == surviving.CELLS, "surviving.csv has each mistake in each task")
 texts = {}
 for name, template, values in quoted():
     if name not in texts:

@@ -147,8 +147,7 @@ DEEP = Training("reverse", "--layers 4 --d-model 32 --dropout 0 --steps 600")
 # comes in its place).
 BROKEN = {
     "no_scale": (
-        [Training("reverse", f"{SMALL} --warmup 200 --steps 1000 --heads 1"),
-         REVERSE_THRICE],
+        [Training("reverse", f"{SMALL} --warmup 200 --steps 1000 --heads 1"), REVERSE_THRICE],
         [("head_of", ".scale = 1 / REAL(sqrt)((real)K),", ".scale = 1,")]),
     "no_sum": ([REVERSE], [("softmax_backward", "(d[j] - common)", "d[j]")]),
     "one_question": (
@@ -156,8 +155,8 @@ BROKEN = {
         [("head_of", ".q = head(s->q, b, T, h, K),", ".q = head(s->q, b, T, 0, K),")]),
     "large_embeddings": (
         [REVERSE],
-        [("initialize", "double limit = ", "double limit = i < 2 ? sqrt(3.0)\n"
-          "                     : ")]),
+        [("initialize", "double limit = ",
+          "double limit = i < 2 ? sqrt(3.0)\n                     : ")]),
     "last_place_only": (
         [Example("embedding_gradient"), REVERSE_THRICE],
         [("embedding_backward", "to[j] += scale", "to[j] = scale")]),
@@ -170,8 +169,7 @@ BROKEN = {
         [("norm_backward", " - n * dnn_mean", "")]),
     "no_residual": (
         [DEEP],
-        [("residual_leave", "add(y, x);", ""),
-         ("residual_leave_backward", "add(dx, dy);", "")]),
+        [("residual_leave", "add(y, x);", ""), ("residual_leave_backward", "add(dx, dy);", "")]),
     "no_positions": ([FRENCH], [("embedding_forward", "if (positions.at)", "if (false)")]),
     "lost_share": (
         [Example("model_gradient"),
@@ -197,14 +195,11 @@ BROKEN = {
     "not_cleared": ([REVERSE], [
         ("train_step", "clear(t->gradient->list.values, t->gradient->list.count);", "")]),
     "noise_in_use": (
-        [Training("eng-fra", "--layers 1 --d-model 32 --lr 0.005 --warmup 100 "
-                  "--steps 600")],
+        [Training("eng-fra", "--layers 1 --d-model 32 --lr 0.005 --warmup 100 --steps 600")],
         [("evaluate_loss", ".config = &model->config}",
-          ".config = &model->config,\n"
-          "                 .training = true}"),
+          ".config = &model->config,\n                 .training = true}"),
          ("translate", ".config = &model->config}",
-          ".config = &model->config,\n"
-          "                 .training = true}")]),
+          ".config = &model->config,\n                 .training = true}")]),
     # What follows only surviving.py trains. With heads reshaped, each step decodes all that
     # is written anew, as a program without a cache does.
     "heads_reshaped": ([], [
