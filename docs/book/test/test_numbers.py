@@ -124,15 +124,15 @@ def quoted():
         ["none", "one", "two", "three", "four", "five"][
             sum(row["exact"] == "100.00" for row in seeds)]]
     which, cells = "docs/book/text/which-mistake.md", surviving.recorded()
-    sound = cells["sound", "sounds"]
-    yield which, "more than {} % of the words are right in all five tasks, on sounds, too, " \
-        "where the program with nothing wrong has {:.1f} %", [
-            math.floor(min(float(row["token_accuracy"]) for (name, _), row in cells.items()
-                           if name in ("no_future_hidden", "not_shifted")) * 10) / 10,
-            float(sound["token_accuracy"])]
-    yield which, "the BLEU rises from {} to {}", [sound["bleu"], cells["answer_given", "sounds"]["bleu"]]
-    yield which, "leave {} % of the words of copying right", [
-        round(float(cells["heads_reshaped", "copying"]["token_accuracy"]), 1)]
+    words = {cell: float(row["token_accuracy"]) for cell, row in cells.items()}
+    yield which, "more than {} % of the words are right in all five", [math.floor(10 * min(
+        words[name, task] for task in surviving.TASKS
+        for name in ("no_future_hidden", "not_shifted"))) / 10]
+    yield which, "nothing wrong has {:.1f} %", [words["sound", "sounds"]]
+    yield which, "on sounds {:.1f} % of what is counted", [words["padding_counts", "sounds"]]
+    yield which, "leave {:.1f} % of the words of copying right", [words["heads_reshaped", "copying"]]
+    yield which, "the BLEU rises from {} to {}", [
+        cells[name, "sounds"]["bleu"] for name in ("sound", "answer_given")]
     steps = (DOCS / "book" / "records" / "300-steps.txt").read_text(encoding="utf-8")
     yield "data/README.md", "checksum `{}`, after 300 steps `{}`", [
         seeds[0]["checksum"], re.search("checksum (.*)", steps)[1]]

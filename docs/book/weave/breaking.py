@@ -156,15 +156,13 @@ BROKEN = {
     "large_embeddings": ([REVERSE], [
         ("initialize", "double limit = ",
          "double limit = i < 2 ? sqrt(3.0)\n                     : ")]),
-    "last_place_only": (
-        [Example("embedding_gradient"), REVERSE_THRICE],
-        [("embedding_backward", "to[j] += scale", "to[j] = scale")]),
+    "last_place_only": ([Example("embedding_gradient"), REVERSE_THRICE], [
+        ("embedding_backward", "to[j] += scale", "to[j] = scale")]),
     "no_bend": ([REVERSE_THRICE], [
         ("activation_forward", "(double)from[j] <= 0 ? 0 : from[j]", "from[j]"),
         ("activation_backward", "(double)from[j] <= 0 ? 0 : d[j]", "d[j]")]),
-    "no_third_term": (
-        [Example("norm_gradient"), REVERSE_THRICE],
-        [("norm_backward", " - n * dnn_mean", "")]),
+    "no_third_term": ([Example("norm_gradient"), REVERSE_THRICE], [
+        ("norm_backward", " - n * dnn_mean", "")]),
     "no_residual": ([DEEP], [
         ("residual_leave", "add(y, x);", ""), ("residual_leave_backward", "add(dx, dy);", "")]),
     "no_positions": ([FRENCH], [("embedding_forward", "if (positions.at)", "if (false)")]),

@@ -20,8 +20,7 @@ import records
 COLUMNS = "mistake,task,loss,token_accuracy,exact_match,bleu".split(",")
 HERE = "#lines-that-no-chapter-breaks"
 
-# The entries of breaking.py, what they are called, and where their lines are shown; before
-# them, the program as it is, twice.
+# What is sound, and entries of breaking.py, with the places where their lines are shown.
 SOUND = {"sound": "nothing wrong", "seed_2": "nothing wrong, another seed"}
 MISTAKES = {
     "no_future_hidden": ("no mask for the future", "09-masks.html#masks-break-it"),
