@@ -152,11 +152,9 @@ class Walk:
             why = "this is not UTF-8 text"
         if not wanted and not has_regions(name, data):
             return Item(name, b"", "")
-        if why:
-            return Item(name, None, why)
-        if wanted == self.names[0] and not has_regions(name, data):
-            return Item(name, None, "it has no line //@ exercise NAME")
-        return Item(name, data, "")
+        if not why and wanted == self.names[0] and not has_regions(name, data):
+            why = "it has no line //@ exercise NAME"
+        return Item(name, None if why else data, why)
 
     def member(self, name, inner, is_file, opened, depth):
         """The items of what has this name in an archive."""

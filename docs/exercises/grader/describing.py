@@ -218,10 +218,11 @@ def describe(yours, ours, case):
     """What a wrong matrix is, or where it is wrong; or ""."""
     y, e, b = yours.numbers, ours.numbers, ours.before
     mine, right = Grid("", *ours.shape, y), Grid("", *ours.shape, e)
-    for sign, text in ((-1, "what it held before is lost: it must be added to (+=)"),
-                       (1, "it is added to what was there before: it must be set (=)")):
+    for sign, text, how in (
+            (-1, "what it held before is lost: it must be added to (+=)", "missing in it"),
+            (1, "it is added to what was there before: it must be set (=)", "added to it, too")):
         if any(b) and alike(y, [p + sign * q for p, q in zip(e, b)]):
-            return text
+            return text if set(b) == {PREFILL} else f"what was there before the call is {how}"
     if min(ours.shape) > 1 and alike(y, right.turned().numbers):
         return "the numbers are written column by column: row and column are exchanged"
     wrong = [k for k, pair in enumerate(zip(y, e)) if not close(*pair)]

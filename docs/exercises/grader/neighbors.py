@@ -132,7 +132,7 @@ def place(text, start, length):
     for more in range(9):
         if more < 2 or b[first] in (".", "->", "["):
             first = grown(first, -1)
-        if more < 2 or b[last] in (".", "->"):
+        if more < 2 or {b[last], b[last + 1]} & {".", "->", "[", "("}:
             last = grown(last, 1)
         pairs = [b.pair.get(i, i) for i in range(first, last + 1) if b[i] not in "{}"]
         first, last = min([first, *pairs]), max([last, *pairs])
@@ -246,7 +246,7 @@ def numbers(b):
     for i, token in enumerate(b.all):
         if token.text in ("<", "<=") and b.is_value(i - 1):
             end = b.term_after(i + 1)
-            yield "a loop that ends one too early", [(end, end, " - 1")]
+            yield "a limit that is one too small", [(end, end, " - 1")]
         if token.text == "[" and b.pair[i] > i + 1:
             yield "an index one too large", [(b.pair[i], b.pair[i], " + 1")]
             yield "an index one too small", [(b.pair[i], b.pair[i], " - 1")]

@@ -169,6 +169,10 @@ def patterns(g):
         said = comparing.cause(matrix(y), matrix(e), case)
         g.holds(f"numbers that nobody has foreseen: {say or 'nothing is guessed'}",
                 said.startswith(say) if say else not said, said)
+    used, say = matrix(e), "what was there before the call is added to it, too"
+    used.before = dx
+    g.holds(f"of what is used up: {say}", say == comparing.cause(
+        matrix([x + d for x, d in zip(e, dx)]), used, comparing.Case("a case")))
     mask, ids = [1.0, 0, 0, 1, 1, 0, 1, 1, 0], matrix([5, 6, 0], "ids", "tokens", 1)
     for say, y in (("wrong where j > i; there it is 1, not 0", [1.0, 1, 1, 1, 1, 1, 1, 1, 0]),
                    ("wrong where ids of column j is PAD; there it is 1, not 0",
