@@ -4075,8 +4075,8 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 int utf8_number(const char *s); // its number, or -1 if it is not valid
 int utf8_length(const char *s); // its length in bytes, or 0
 
-// The columns of a text in a terminal: none for a mark at a letter, two for East
-// Asian characters and emoji. (Marks of rare scripts may shift pictures.)
+// The columns of a text in a terminal: none for a mark at a letter, two for
+// East Asian characters and emoji. (Marks of rare scripts may shift pictures.)
 int columns(const char *s) {
     const char *runs = "lc-34+7n-7+7b-19+1-1+1-2+1-2+1-1+20-b+1-1+1a-l+g-1+2t-7"
         "+2-6+2-2+1-4+1u-r+2j-b+1m-9+9-1+4a-8+16-o+1-w+1j-1+1-1+4-8+4-1+3-7+a-"
@@ -4086,7 +4086,7 @@ int columns(const char *s) {
         "1c+34-4+1-6+1-2+2-2+1e-4+d-1+2-2+6-1+f-1+2q+2o+0-4g+14k-2+1-7+8-1+2-b"
         "+9-1+k2-2c+cs-3+1-d+1-7+ma-5+o-7+1d-g+2o-x+2of+bu+0-4+0+2z+0-2+0+myd+"
         "1f4+8mc+6l8+e8+lc-g+g-g+0+1s+3z-1+1+2o+3j+7+1c0p+1kw+zk+2t4u+e1oj-dr";
-    int n = 0; // in runs, to the base 36: so many with one column, -none or +two
+    int n = 0; // runs, to the base 36: so many with one column, -none or +two
     for (long c; (c = utf8_number(s)) > 0; s += utf8_length(s), n++)
         for (char *r = (char *)runs; *r;) {
             c -= strtol(r, &r, 36);
