@@ -84,6 +84,49 @@ def heads():
     return svg(304, parts)
 
 
+def heads_reshaped():
+    """Two heads take the twelve numbers of q: transposed, each gets its columns of every word;
+    only reshaped, head 0 gets the first six, as they lie in memory.
+
+    Above, q of one sentence, T = 3 words by D = 4 columns: the numbers of "the" lie at places 0
+    to 3, those of "red" at 4 to 7, those of "car" at 8 to 11. Below, two heads with a row for
+    each word and K = 2 columns. Transposed: head 0 has 0 1, 4 5, 8 9, and head 1 has 2 3, 6 7,
+    10 11, two numbers of each word. Only reshaped: head 0 has 0 1, 2 3, 4 5, so that what it
+    compares as the query of "red" are numbers of "the"; head 1 has 6 7, 8 9, 10 11.
+    """
+    w, h, words = 34, 26, ("the", "red", "car")
+    said = ("columns 0 and 1 of each word", "columns 2 and 3 of each word"), \
+        ("numbers 0 to 5 in memory", "numbers 6 to 11 in memory")
+    parts = ["<style>.cut .number { transition: transform 0.7s; } @media (prefers-reduced-motion) "
+             "{ .cut .number { transition: none; } } .cut:has(:last-child > :checked) .number "
+             "{ transform: var(--cut); } .cut:has(:last-child > :checked) .transposed, "
+             ".cut:not(:has(:last-child > :checked)) .reshaped { visibility: hidden; }</style>",
+             text(180, 14, "q, a row for each word", bold=True, fill="query")]
+    heads = [(44, 150), (222, 150)]  # where they begin
+
+    def place(at):  # of number `at` of both heads' numbers, head by head
+        (x, y), k = heads[at // 6], at % 6
+        return x + k % 2 * w, y + k // 2 * h
+
+    for i, word in enumerate(words):
+        parts.append(text(104, 24 + (i + 0.65) * h, word, "end"))
+        parts += [text(x - 8, y + (i + 0.65) * h, word, "end") for x, y in heads]
+        for j in range(4):
+            number = 4 * i + j
+            (x, y), (to_x, to_y) = place(6 * (j // 2) + 2 * i + j % 2), place(number)
+            parts += [part + text(left + w / 2, top + 17, number) + end
+                      for left, top, part, end in (
+                          (112 + j * w, 24 + i * h, cell(112 + j * w, 24 + i * h, w, h, "query",
+                                                         0.08 + 0.18 * i), ""),
+                          (x, y, f'<g class="number" style="--cut: translate({to_x - x}px, '
+                           f'{to_y - y}px)">' + cell(x, y, w, h, "query", 0.08 + 0.18 * i), "</g>"))]
+    for name, its in zip(("transposed", "reshaped"), said):
+        parts += [f'<g class="{name}">' + text(x + w, 246, words, size=11) + "</g>"
+                  for (x, _), words in zip(heads, its)]
+    parts += [text(x + w, 142, f"head {i}", bold=True) for i, (x, _) in enumerate(heads)]
+    return svg(254, parts)
+
+
 # ---------------------------------------------------------------- masks
 
 def mask_grid(title, keys, rows):

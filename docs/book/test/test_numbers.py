@@ -68,6 +68,12 @@ def whence(column, where):
                     if f"{row['change']} {row['where']}" == where)
 
 
+def broken(name):
+    """{what was measured: (the file as it is, with a broken line)} of a section "Break it"."""
+    text = (DOCS / "book" / "records" / "breaking" / f"{name}.txt").read_text(encoding="utf-8")
+    return {label: pair for label, *pair in re.findall(r"(?m)^(\S.*?) {2,}([\d.]+) +([\d.]+)$", text)}
+
+
 def quoted():
     """(file, template, what stands in its braces)"""
     heads = records.attention("red-car")[0]
@@ -133,6 +139,17 @@ def quoted():
     yield which, "leave {:.1f} % of the words of copying right", [words["heads_reshaped", "copying"]]
     yield which, "the BLEU rises from {} to {}", [
         cells[name, "sounds"]["bleu"] for name in ("sound", "answer_given")]
+    page, tokens, sentences = "docs/book/text/what-is-wrong.md", "% of tokens right", "% of sentences right"
+    shifted, future, order, noise = map(broken, (
+        "not_shifted", "no_future_hidden", "no_positions", "noise_in_use"))
+    yield page, "get {} % of the tokens of unseen pairs right and {} % of the sentences", [
+        shifted[tokens][0], shifted[sentences][0]]
+    yield page, "a loss of {}, {:.0f} % of the tokens, no sentence right", [
+        shifted["loss, unseen pairs"][1], float(shifted[tokens][1])]
+    yield page, "a lower loss than the right program's, {} % of the tokens", [future[tokens][1]]
+    yield page, "the loss stays at {:.1f}, which", [float(broken("wrong_side")["loss, unseen pairs"][1])]
+    yield page, "{} % of the sentences are right.", [order[sentences][1]]
+    yield page, "and {1} % of the sentences right instead of {0} %", noise[sentences]
     steps = (DOCS / "book" / "records" / "300-steps.txt").read_text(encoding="utf-8")
     yield "data/README.md", "checksum `{}`, after 300 steps `{}`", [
         seeds[0]["checksum"], re.search("checksum (.*)", steps)[1]]

@@ -335,6 +335,30 @@ def test_start_page(browser):
           "an unknown word is named")
 
 
+# The numbers of both heads, head by head and row by row, as they are seen.
+SEEN = """[...document.querySelectorAll('.cut .number')].map(one => [one.textContent.trim(),
+    one.getBoundingClientRect()]).sort(([, a], [, b]) =>
+    (Math.abs(a.x - b.x) > 2.5 * a.width ? a.x - b.x : a.y - b.y) || a.x - b.x)
+    .map(([number]) => +number)"""
+
+
+def test_cut(browser):
+    page = browser.open("about:blank")
+    page.send("Emulation.setScriptExecutionDisabled", value=True)
+    page.go((DOCS / "03-multi-head.html").as_uri())
+    page.until("document.readyState === 'complete' && document.querySelector('.cut input')")
+    right, every = [0, 1, 4, 5, 8, 9, 2, 3, 6, 7, 10, 11], list(range(12))
+    claim(page.run(SEEN) == right, "two heads have two columns of each word", page.run(SEEN))
+    page.click(".cut label:last-child input")
+    moved = page.until(f"JSON.stringify({SEEN}) === '{json.dumps(every, separators=(',', ':'))}'")
+    claim(moved, "only reshaped, they have the numbers as they lie in memory, without a script, too",
+          page.run(SEEN))
+    page.click(".cut label:first-child input")
+    claim(page.until(f"JSON.stringify({SEEN}) === '{json.dumps(right, separators=(',', ':'))}'"),
+          "and back")
+    page.send("Emulation.setScriptExecutionDisabled", value=False)
+
+
 def main():
     with Browser() as browser:
         page = ready(browser, "")
@@ -345,6 +369,7 @@ def main():
         test_every_page(browser)
         test_panels(browser)
         test_phone(browser)
+        test_cut(browser)
         test_start_page(browser)
     end()
 

@@ -195,6 +195,16 @@ BROKEN = {
           ".config = &model->config,\n                 .training = true}"),
          ("translate", ".config = &model->config}",
           ".config = &model->config,\n                 .training = true}")]),
+    "shifted_twice": (
+        [FRENCH],
+        [("make_batch", "i % T ? batch.expected[i - 1] : START;",
+          "i % T > 1 ? batch.expected[i - 2] : START;")]),
+    "mask_turned": (
+        [FRENCH],
+        [("padding_mask", "ids[i] != PAD", "ids[i] == PAD")]),
+    "cut_short": (
+        [FRENCH],
+        [("longest_output", "S - 1 + MORE", "8")]),
     # What follows only surviving.py trains. With heads reshaped, each step decodes all that
     # is written anew, as a program without a cache does.
     "heads_reshaped": ([], [

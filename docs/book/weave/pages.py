@@ -232,6 +232,8 @@ def pages_of(book):
                directives(book, read("book/text/lesson.md"))),
               ("own-language", "Your own language",
                book.link(directives(book, read("book/text/own-language.md")))),
+              ("what-is-wrong", "What is wrong?", book.link(directives(
+                  book, read("book/text/what-is-wrong.md") + read("book/text/which-mistake.md")))),
               ("testing", "How it is tested",
                book.link(directives(book, read("book/text/testing.md")))),
               ("functions", "Functions and types", functions_page(book))]
