@@ -34,18 +34,20 @@ function travel(part, time, only) {
   flow.travelers.replaceChildren(...dots);
   return new Promise(done => {
     let began = 0;
+    const place = far => dots.forEach((dot, n) => {
+      const {from, to} = tracks[n], along = part.back ? 1 - far : far;
+      dot.setAttribute("cx", from.x + along * (to.x - from.x));
+      dot.setAttribute("cy", from.y + along * (to.y - from.y));
+    });
     const move = now => {
       began ||= now;
-      const t = Math.min(1, (now - began) / Math.max(1, 0.85 * time)), far = t * t * (3 - 2 * t);
-      dots.forEach((dot, n) => {
-        const {from, to} = tracks[n], along = part.back ? 1 - far : far;
-        dot.setAttribute("cx", from.x + along * (to.x - from.x));
-        dot.setAttribute("cy", from.y + along * (to.y - from.y));
-      });
+      const t = Math.min(1, (now - began) / Math.max(1, 0.85 * time));
+      place(t * t * (3 - 2 * t));
       if (now - began < time && turn === flow.turn) return requestAnimationFrame(move);
       flow.travelers.replaceChildren();
       return done();
     };
+    place(0);    // the first picture may come before the first move
     requestAnimationFrame(move);
   });
 }

@@ -110,6 +110,9 @@ def test_play(browser):
     live.click("#play")
     live.says("#play", "Play", "it can be paused")
     live.choose("#speed", "2")
+    live.run("""globalThis.homeless = 0; new MutationObserver(() => {
+        homeless += document.querySelectorAll('#travelers circle:not([cx])').length;
+        }).observe(document.querySelector('#travelers'), {childList: true})""")
     live.run("globalThis.passed = []; new MutationObserver(() => passed.push($('flow-title').textContent))"
              ".observe($('flow-title'), {childList: true})")
     live.click("#play")
@@ -119,6 +122,7 @@ def test_play(browser):
           and sum("Backward" not in title for title in passed) > 8,
           "it goes through all parts, there and back, to Adam's step", passed)
     live.says("#play", "Play", "and ends there")
+    claim(live.run("homeless") == 0, "no dot is drawn before it has its place", live.run("homeless"))
     live.prefer(prefers_reduced_motion="reduce")
     live.click("#play")
     live.reads("#flow-title", "self-attention")
