@@ -40,6 +40,8 @@ function drawDecoding() {
   return make("div", {id: "decoding"},
     make("div", {className: "line"}, button("Previous word", -1), button("Next word", 1),
       `word ${word + 1} of ${steps.length}`),
+    ...[...flow.edits.keys()].every(key => isParameter(key.split(",")[0])) ? []
+      : [make("p", {className: "hint"}, "It decodes anew: of your changes, only those of parameters count here.")],
     make("p", {id: "step-says"}, input.slice(0, word + 1).join(" ") + " → ",
       make("b", {}, said[word])),
     captioned("The likeliest next words; the model takes the first", likeliest),

@@ -108,7 +108,7 @@ async function readSentence() {
   if (facts.wrong) return stopPlaying();
   flow.facts = visibleWords(facts);
   flow.pinned = null;
-  flow.decoded = null;
+  flow.order = null;
   for (const [place, x] of flow.edits) await sendEdit(place, x);
   flow.computed = await flow.engine.call("flow_compute");
   if (!flow.typed && !inPanel() && flow.computed.loss < 0.1 && !flow.edits.size) {
@@ -146,6 +146,7 @@ const sendEdit = (place, x) => {
 async function takeComputed() {
   flow.stages = new Map(flow.computed.stages.map(stage => [stage.name, stage]));
   flow.cache.clear();
+  flow.decoded = null;
   const step = stepNow();
   listSteps();
   flow.at = step ? Math.max(0, stepOf(step.way, step.name)) : stepInAddress();
@@ -236,6 +237,7 @@ async function showSentence() {
   switchOff($("back"), flow.at === 0);
   switchOff($("next"), flow.at === last);
   $("flow-undo").hidden = !flow.edits.size && !flow.learned;
+  $("flow-undo").textContent = flow.edits.size ? "Undo my changes" : "Undo the training";
   await Promise.all([showLoss(), showPicture()]);
   await showStep();
 }
@@ -249,7 +251,7 @@ async function showLoss() {
   const isOwn = !flow.edits.size && !flow.learned;
   if (isOwn) flow.unchanged = {pair, loss};
   const before = isOwn || flow.unchanged?.pair !== pair ? ""
-    : ` (without your changes ${exact(flow.unchanged.loss)})`;
+    : ` (before: ${exact(flow.unchanged.loss)})`;
   $("flow-loss").replaceChildren("The model says: ", ...said.flatMap((word, i) => [" ",
     make(word === expected[i] ? "span" : "mark", {textContent: word, onpointerenter: () =>
       pointAtThing({word: flow.drawn.words.find(one => one.isExpected && one.i === i)}),

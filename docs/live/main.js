@@ -122,6 +122,7 @@ function showTab(name) {
   chooseTab($("tab-" + name));
   $("buttons").hidden = name !== "flow" || $("buttons").dataset.hidden;
   shownTab = name;
+  scrollTo(0, 0);
   remember("tab", name);
   dispatchEvent(new CustomEvent("tab", {detail: name}));
 }
@@ -132,11 +133,10 @@ function beginTabs() {
   showTab((allTabs().find(tab => tab.dataset.tab === name) || allTabs()[0]).dataset.tab);
 }
 
-// Shows a view from its top, for a button that stands elsewhere.
+// Shows a view, for a button that stands elsewhere.
 function goToTab(name) {
   showTab(name);
   $("tab-" + name).focus();
-  scrollTo(0, 0);
 }
 
 // In a panel of the book the page shows one step, which fills it. "panel=sentence": and

@@ -27,7 +27,7 @@ const firstRow = name => perHead(name)
   ? flow.head * flow.stages.get(name).rows / sizeIn("heads") : 0;
 
 // The columns in the order in which they stand: of words, those that are expected,
-// and the likeliest.
+// and the likeliest; they keep it while a number is changed.
 async function columnsOf(name, matrix) {
   const all = upTo(matrix[0].length);
   if (["logits", "probabilities"].includes(kindOf(name))) {
@@ -35,6 +35,7 @@ async function columnsOf(name, matrix) {
     const most = all.map(j => Math.max(...value.map(row => row[j])) +
       flow.facts.expected.includes(flow.facts.target_words[j]));
     all.sort((a, b) => most[b] - most[a]);
+    return flow.order = flow.edits.size && flow.order || all;
   }
   return all;
 }
@@ -52,7 +53,7 @@ async function stageMatrix(name, what, ofHead = false) {
   return shown({name, what, matrix, columns, columnNames: names, digits: ofHead ? 6 : MOST_DIGITS,
     label: (isGradient ? "d" : "") + (MATRIX_NAMES[kind] || kind),
     note: `(${rows.length},${columns.length})` + (perHead(name) || ofHead ? `, head ${flow.head}` : "") +
-      (names === flow.facts.target_words ? ", the expected and the likeliest words first" : ""),
+      (names === flow.facts.target_words ? ", first the expected words, then those likeliest in any row" : ""),
     tone: isGradient ? "gradient" : STAGES[kind]?.tone || (kind === "mask" ? "weight" : "value"),
     rows: upTo(rows.length).map(i => first + i), rowNames: i => rows[i - first]});
 }

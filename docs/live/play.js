@@ -134,7 +134,7 @@ const TOUR = [
   {says: () => "One parameter moves: of all of them, the one with the largest gradient takes a step " +
       "of Adam.",
     stage: "adam.step", way: "adam", then: takeStep},
-  {says: () => `The sentence again, after all parameters have taken ${TIMES} such steps: better.`,
+  {says: () => `The sentence again, while all parameters take ${TIMES} such steps.`,
     stage: "output.probabilities", then: learnSentence, all: true},
 ];
 
@@ -146,6 +146,8 @@ async function learnSentence() {
     await flow.engine.call("flow_learn", step);
     flow.learned = true;
     await computeSentence();
+    $("tour-says").textContent = `The sentence again, after all parameters have taken ${step} of ` +
+      `${TIMES} such steps` + (step < TIMES ? "." : ": better.");
   }
 }
 
@@ -159,6 +161,7 @@ async function showTour(at) {
   switchOff($("tour-back"), at === 0);
   $("tour-next").textContent = at === TOUR.length - 1 ? "Now watch one learn" : "Next";
   await inTurn(() => goToStep(stepOf(way, stage)));
+  scrollToPinned();
   if (only) light(withEnds({lines: flow.drawn.lines.filter(line => line.path === moves.path && only(line)),
     dots: [], words: []}));
   if (then) await inTurn(then);
@@ -168,6 +171,15 @@ async function showTour(at) {
   }
   if (all) await playParts(turn, partsToPlay().filter(part => part.path && isBack() === Boolean(part.back)),
     () => PART / 2);
+}
+
+// Where the pane is too low for a matrix, it shows the pinned number.
+function scrollToPinned() {
+  const place = flow.pinned, shown = $("pane"), top = element => element.getBoundingClientRect().top;
+  shown.scrollTop = 0;
+  const matrix = place && pane.matrices.find(({spec, canvas}) => canvas && isIn(spec, place.i, place.j)(place));
+  if (matrix)
+    shown.scrollTop = top(matrix.canvas) + matrix.boxOf(...matrix.indexOf(place))[1] - top(shown) - shown.clientHeight / 2;
 }
 
 async function endTour() {

@@ -106,9 +106,11 @@ def travels(live):
 
 def test_play(browser):
     live = Live(browser)
+    at = live.run(BOX % "#play" + ".x")
     travels(live)
     live.click("#play")
     live.says("#play", "Play", "it can be paused")
+    claim(live.run(BOX % "#play" + ".x") == at, "and Play stays where it was", at)
     live.choose("#speed", "2")
     live.run("""globalThis.homeless = 0; new MutationObserver(() => {
         homeless += document.querySelectorAll('#travelers circle:not([cx])').length;
@@ -137,6 +139,9 @@ def test_tour(browser):
     for n in range(8):
         live.reads("#tour-count", f"{n + 1} of 8")
         live.settle()
+        claim(live.run("(card => [$('pane'), $('flow-picture')].every(one =>"
+                       " card.bottom <= one.getBoundingClientRect().top + 1))($('tour').getBoundingClientRect())"),
+              f"the card of step {n + 1} covers nothing")
         said.append((live.text("#tour-says"), live.text("#flow-title"), live.loss()))
         if n == 6:
             live.mentions("#flow-slope-says", "instead of", "one parameter takes its step")
@@ -146,6 +151,8 @@ def test_tour(browser):
                  "after the tour's last step the model says what was expected",
                  "document.querySelector('#flow-loss').textContent")
     claim(len(set(said)) == 8 and said[0][2] > 1 > live.loss(), "its eight steps all differ", said)
+    live.mentions("#tour-says", "taken 10 of 10", "it says how many steps were taken")
+    live.says("#flow-undo", "Undo the training", "and what can be undone")
     live.click("#tour-next")
     live.becomes("document.querySelector('#train').offsetHeight && "
                  "document.querySelector('#steps-done').textContent !== '0'", "it ends where a model learns")
@@ -275,6 +282,13 @@ def test_changes(browser):
     live.choose("#flow-change", "99")
     live.becomes("document.querySelector('#flow-loss mark')?.textContent === 'le'",
                  "with one number changed the model says “le”", "$('flow-loss').textContent")
+    bottom = live.run(BOX % "#flow-undo" + ".bottom")
+    claim(bottom <= 900, "the button that undoes it is on the screen", bottom)
+    live.click("#views button:nth-child(2)")
+    live.mentions("#decoding", "It decodes anew", "the decoding says that it does not use it")
+    live.click("#views button:nth-child(1)")
+    live.settle()
+    live.pinned("output.logits", 0, place)
     live.choose("#flow-change", "")
     claim("99" in live.text("#flow-origin"), "what is no number changes nothing")
 

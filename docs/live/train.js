@@ -17,8 +17,8 @@ const TASKS = {
       "dropout": 0.05, "max-len": 32},
   },
   "book": {
-    name: "As the book: reversal, 300 steps",
-    data: "reverse", options: {"steps": 300},
+    name: "The book’s model: English → French",
+    data: "eng-fra", options: {},
   },
   "own": {
     name: "Your own pairs",
@@ -374,6 +374,7 @@ function showPoint() {
   $("held-out").textContent = point.loss === null ? "–" : point.loss.toFixed(4);
   $("exact").textContent = (100 * point.exact).toFixed(1) + " %";
   $("checksum").textContent = point.checksum;
+  $("as-book").hidden = !RECORDED.checksums.includes(point.checksum);
   const unseen = current.facts.held_out > 0;
   $("samples-title").textContent = unseen
     ? "What it says to pairs that it has not seen"

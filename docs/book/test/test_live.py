@@ -97,13 +97,16 @@ def test_numbers(browser):
 
 
 def test_checksum(browser):
-    """Where the tour ends: the model of the book's reversal, all bits of it."""
+    """Where the tour ends: the model of the book, all bits of it."""
     live = Live(browser, "#task=book&step=300", ready=TRAINS)
     live.trained(300)
     same = (DOCS / "book" / "records" / "300-steps.txt").read_text(encoding="utf-8")
-    wanted = re.search(r"reverse\.train\.tsv.*?checksum (\w+)", same, re.DOTALL)[1]
+    wanted = re.search(r"eng-fra\.train\.tsv.*?checksum (\w+)", same, re.DOTALL)[1]
     claim(live.text("#checksum") == wanted, "after 300 steps the checksum is the book's",
           (live.text("#checksum"), wanted))
+    claim(not live.of("#as-book", "hidden"), "and it says so")
+    live.choose("#timeline", "0")
+    claim(live.of("#as-book", "hidden"), "but not of another step")
 
 
 def test_breaks(browser):
