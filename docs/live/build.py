@@ -75,9 +75,8 @@ def recorded(model):
     for name, matrix in zip(names, matrices):
         if name != "output.logits":
             matrix["gradient"] = None
-    known = "".join((ROOT / name).read_text(encoding="utf-8")
-                    for name in ("data/README.md", "docs/book/records/300-steps.txt"))
-    checksums = sorted(set(re.findall(r"\b[0-9a-f]{16}\b", known)))
+    known = (ROOT / "data" / "README.md").read_text(encoding="utf-8")
+    checksums = re.search(r"checksum `(\w+)`, after 300 steps `(\w+)`", known).groups()
     return json.dumps({"info": info, "checksums": checksums, "facts": facts, "computed": computed,
                        "matrices": dict(zip(names, matrices))}, separators=(",", ":"))
 
