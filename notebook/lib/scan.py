@@ -8,10 +8,12 @@ makes the table of the lab: nine models for each seed, three minutes of one core
 import hashlib
 import os
 import random
-import subprocess
 import sys
 
 ROOT = os.path.abspath(f"{__file__}/../../..")
+sys.path.append(f"{ROOT}/tests/lib")
+from command import run  # noqa: E402
+
 BUILD = "build/notebook"
 SIZE = "--d-model 32 --norm pre".split()
 FIRST = "--lr 0.005 --warmup 200 --steps 2400".split()
@@ -80,10 +82,9 @@ def digest(pairs):
 
 # ---------------------------------------------------------------- learning
 
-def run(*words, said=""):
+def transformer(*words, **how):
     """What ./transformer says on stdout."""
-    return subprocess.run([f"{ROOT}/transformer", *map(str, words)], cwd=ROOT, check=True,
-                          input=said, capture_output=True, text=True).stdout
+    return run("./transformer", *words, cwd=ROOT, **how).out
 
 
 def write(name, pairs):
@@ -99,8 +100,8 @@ def learn(name, pairs, seed, *more):
     data = write(f"{name}-train-{seed}", pairs)
     fast, model = (f"{BUILD}/22-{name}-{seed}{end}.safetensors" for end in ("-fast", ""))
     usual = ["train", data, *"--dropout 0 --batch 32 --threads 1 --seed".split(), seed]
-    run(*usual, *SIZE, *FIRST, *more, "--model", fast)
-    run(*usual, *THEN, *more, "--from", fast, "--model", model)
+    transformer(*usual, *SIZE, *FIRST, *more, "--model", fast)
+    transformer(*usual, *THEN, *more, "--from", fast, "--model", model)
     return model
 
 
@@ -111,13 +112,13 @@ def some(pairs, count=500):
 
 def measure(name, model, pairs):
     """-> {what `evaluate` finds: number}"""
-    lines = run("evaluate", model, write(f"{name}-test", pairs), "--threads", 1)
+    lines = transformer("evaluate", model, write(f"{name}-test", pairs), "--threads", 1)
     return {key: float(value) for key, value in map(str.split, lines.splitlines())}
 
 
 def translate(model, pairs):
     """-> what it writes for each command, a list of actions."""
-    said = run("translate", model, "--threads", 1, said="".join(f"{c}\n" for c, _ in pairs))
+    said = transformer("translate", model, "--threads", 1, given="".join(f"{c}\n" for c, _ in pairs))
     return [line.split() for line in said.split("\n")[:-1]]
 
 

@@ -24,7 +24,6 @@ EXAMPLES = DOCS / "book" / "examples.c"
 
 # ------------------------------------------------------------------- figures
 
-
 def figure(book, name, where):
     """The figure with its caption; its description is for screen readers."""
     if name not in GALLERY:
