@@ -106,6 +106,9 @@ def the_print():
              if line[0] not in " ".join(texts[int(line[1]) - 1].split())]
     claim(len(listed) > 8 and not wrong and "000" not in "".join(texts[1:4]),
           "its contents say on which page a chapter begins", [len(listed), *wrong])
+    over = [number for number, page in enumerate(texts, 1)
+            if number > 4 and sum(title in page for title, _ in listed) > len(listed) / 2]
+    claim(not over, "they lie over no other page", over)
 
 
 PACKAGES = ["gift-pegjs@1.0.2", "@citation-js/core@0.9.0", "@citation-js/plugin-cff@0.7.3"]
