@@ -12,7 +12,7 @@
 #   make site         what belongs on the web: build/site
 #   make live         the page that trains in a browser: docs/live.html
 #   make write        the page that grades in a browser: build/site/write.html
-#   make release      what is published of a version: build/release; TAG=v3.0
+#   make release      what is published of a version: build/release; TAG=v4.0
 #
 #   make exercises    write exercises/transformer.c, with holes to fill
 #   make exercise     what to do; N=5 chooses one, N=1-5,8 several

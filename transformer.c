@@ -7268,7 +7268,7 @@ int main(int argc, char **argv) {
     const char *first = argc > 1 ? argv[1] : "";
     check_arithmetic();
     if (!strcmp(first, "--version"))
-        puts("transformer 3.0");
+        puts("transformer 4.0");
     else if (find_choice("help|--help|-h", first) >= 0)
         print_help();
     else {
