@@ -153,7 +153,7 @@ def gradient_paths():
     """The three ways from dn to dx, for the first of four numbers."""
     n = N_ROW[0]
     ways = [("directly", "rstd dn₀", "½ · 0", RSTD * DN[0]),
-            ("through μ", "− rstd dn_mean", "− ½ · 4", -RSTD * mean(DN)),
+            ("through the mean", "− rstd dn_mean", "− ½ · 4", -RSTD * mean(DN)),
             ("through rstd", "− rstd n₀ dnn_mean", "− ½ · (−1) · 2",
              -RSTD * n * dnn_mean())]
     parts = [text(180, 14, "dn: one row, 0, 4, 4, 8", fill="gradient", bold=True)]
@@ -175,7 +175,7 @@ def norm_backward():
     """The backward pass of a norm, in the numbers of the example. From dn its mean
     is taken, which is its part along (1,1,1,1), and its part along n; the rest goes
     on, times rstd. The box shows the same in space: the parts are at right angles, and dn is the
-    diagonal. Below, the three ways from dn to the first number of dx.
+    diagonal. The last drawing: the three ways from dn to the first number of dx.
 
     Three drawings. First, rows of four bars: dn, 0 4 4 8, is the sum of its part
     along (1,1,1,1), which is 4 4 4 4, its part along n, which is -2 -2 2 2, and a

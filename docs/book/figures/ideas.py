@@ -192,7 +192,8 @@ def adam_panel(title, words, gradients):
 def adam():
     """What Adam makes of four parameters' gradients, thirty steps each. The height of a
     gradient is drawn relative to its own largest; that of a step, to the learning rate
-    (dotted). Computed with β₁ = 0.9 and β₂ = 0.98.
+    (dotted). In each step the running means keep 0.9 (β₁) and 0.98 (β₂) of what they
+    were.
 
     Four panels, each with the gradient above and the step below, divided by the
     rate. A gradient that is always 3: every step has the length 1. One that is always
@@ -205,5 +206,5 @@ def adam():
     return adam_panel("always 3", "each step: the rate", alike) \
         + adam_panel("always 300", "the same steps", [300] * TOLD) \
         + adam_panel("3 and −3 in turn", "hardly a step", [3, -3] * (TOLD // 2)) \
-        + adam_panel("once 300", "short steps, long after",
+        + adam_panel("3, and once 300", "short steps, long after",
                      alike[:14] + [300] + alike[15:])

@@ -22,7 +22,7 @@ def stacked(x, y, w, h, weights):
     parts = []
     for word, weight in zip(WORDS, weights):
         parts.append(box(x, y, w * weight, h, "weight", strength(weight), "paper"))
-        if weight >= 0.1:
+        if weight >= 0.15:
             parts.append(text(x + w * weight / 2, y + h / 2 + 4,
                               f"{word} {decimals(weight)}", size=11))
         x += w * weight
@@ -125,7 +125,7 @@ def mixture_heads():
 def mixture_encoder():
     """Self-attention in the encoder: one head of the second layer reads "the red car
     is fast" and the end. Every word makes a query, and four of the six take nearly
-    everything from "car". A share below 0.1 has no number.
+    everything from "car". A share below 0.15 has no number.
 
     Six bars of length 1, one for each word of "the red car is fast" and the end,
     cut by the word that is looked at. The bars of "the", "red", "fast" and the

@@ -6,7 +6,7 @@ local BOXES = { -- a label, and the page that has them all
   deviation = {"Different from the paper", "deviations.html", "all departures"},
 }
 local ANSWERS = {answer = "Answer", claimed = "The answers, as the tests claim them",
-  beside = "Also in the file, beside the model: these lines, with notes"}
+  beside = "Also in the file: "}
 
 local function html(text) return pandoc.RawInline("html", text) end
 
@@ -21,7 +21,10 @@ end
 -- What is strong at the beginning of a box is its title.
 function Div(div)
   local class, blocks = div.classes[1], div.content
-  if ANSWERS[class] then return folded("", pandoc.List{html(ANSWERS[class])}, blocks) end
+  if ANSWERS[class] then
+    local summary = ANSWERS[class] .. (div.attributes.of or "")
+    return folded("", pandoc.List{html(summary)}, blocks)
+  end
   if not BOXES[class] then return end
   local label, page, more = table.unpack(BOXES[class])
   local summary, first, last = pandoc.List{html(label)}, blocks[1].content, blocks[#blocks].content
