@@ -465,9 +465,9 @@ function addPanels() {
         frame.title = "The same in the running model";
         frame.loading = "lazy";
         frame.src = `${BASE}live.html#${/\bpanel\b/.test(state) ? state : state + "&panel"}`;
-        place.append(element("p", "", /view=decoding/.test(state) ? "Try it: go a word on."
-            : `Try it: ${TOUCHED ? "tap" : "click"} a number to see where it comes from, then `
-                + "change it."), frame);
+        place.append(element("p", "", /view=decoding/.test(state) ? "Try it: press Next word."
+            : `Try it: ${TOUCHED ? "tap" : "click"} a number or a color to see where it comes `
+                + "from. Most can be changed."), frame);
         frames.push(frame);
     }
     window.addEventListener("message", ({ source, data }) => {

@@ -61,7 +61,7 @@ def color_members(code):
 
 def finish_listing(found, book):
     """A listing without pandoc's numbers of lines; what it defines has an
-    anchor at its line, and what it uses is a link."""
+    anchor at its line, and what it uses is a link. A line knows how far it is indented."""
     names = {}
     for definition in (found[1] or "").split():
         name, line = definition.split(":")
@@ -69,10 +69,12 @@ def finish_listing(found, book):
 
     def line(m):
         first, *others = names.get(m[1], [""])
-        return (f'<span id="{first}">' if first else "<span>") + "".join(
-            f'<span id="{name}"></span>' for name in others)
+        name = f' id="{first}"' if first else ""
+        indent = f' style="--indent:{len(m[2])}"' if m[2] else ""
+        return f"<span{name}{indent}>" + "".join(
+            f'<span id="{name}"></span>' for name in others) + m[2]
 
-    code = re.sub(r'<span id="cb\d+-(\d+)"><a href="#[^"]*"[^>]*></a>', line,
+    code = re.sub(r'<span id="cb\d+-(\d+)"><a href="#[^"]*"[^>]*></a>( *)', line,
                   found[2])
     if book and ' c tiny"' not in code:
         code = link_names(code, book, sum(names.values(), []))
