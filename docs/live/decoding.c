@@ -33,8 +33,11 @@ EXPORT void decode_greedily(const char *text) {
         Hypothesis best[LIKELIEST];
         int n = likeliest(best, decoder_step(&pass, &decoding.cache, &id));
         for (int i = 0; i < n; i++) {
-            printf(i ? "," : done ? ",[" : "[");
-            print_guess(best[i].token, exp(best[i].sum));
+            printf(i ? ",[" : done ? ",[[" : "[[");
+            print_text(live.target.token[best[i].token]);
+            putchar(',');
+            print_number(exp(best[i].sum));
+            putchar(']');
         }
         putchar(']');
         id = best[0].token;

@@ -372,7 +372,7 @@ double exact_loss(Mat z, const int *expected) {
 }
 
 // Forward, from the words to the loss. Returns the loss a token.
-double flow_forward(bool with_gradient) {
+double flow_forward(void) {
     Transformer *t = live.trainer.model, *g = flow.gradient;
     Arena *arena = &flow.arena;
     arena_release(arena, 0);
@@ -390,8 +390,7 @@ double flow_forward(bool with_gradient) {
     for (int i = 0; i < T; i++)
         each.at[i] = lse.at[i] - *at(z->value, i, b->expected[i]);
     keep(join("output.", "loss"), each, z, NULL);
-    if (with_gradient)
-        loss_backward(z->gradient, z->value, lse, b->expected, 0, T);
+    loss_backward(z->gradient, z->value, lse, b->expected, 0, T);
     return exact_loss(z->value, b->expected);
 }
 
@@ -435,9 +434,9 @@ void print_stage(const Stage *s) {
         print_stage(s->previous);
         putchar(',');
     }
-    printf("{\"name\":\"%s\",\"rows\":%d,\"columns\":%d,\"from\":\"%s\","
-           "\"other\":\"%s\",\"sizes\":", s->name.text, s->value.rows,
-           s->value.cols, s->from ? s->from->name.text : "",
+    printf("{\"name\":\"%s\",\"rows\":%d,\"from\":\"%s\",\"other\":\"%s\","
+           "\"sizes\":", s->name.text, s->value.rows,
+           s->from ? s->from->name.text : "",
            s->other ? s->other->name.text : "");
     print_sizes(s->value);
     if (s->gradient.at) {
@@ -450,7 +449,7 @@ void print_stage(const Stage *s) {
 // Forward and backward, with the changes made so far:
 // {"loss":0.01,"stages":[{"name":"source.embedding",…},…]}
 EXPORT void flow_compute(void) {
-    flow_forward(true);
+    flow_forward();
     flow_backward();
     printf("{\"loss\":");
     print_number(average(flow.loss));
@@ -459,27 +458,31 @@ EXPORT void flow_compute(void) {
     printf("]}");
 }
 
-// The words, and the list of tensors.
+// The words, and the names of all tensors.
 void print_facts(void) {
     const Vocab *from = &live.source, *to = &live.target;
     const TensorList *l = &live.trainer.model->list;
-    putchar('{');
-    print_batch(&flow.batch);
+    const Batch *b = &flow.batch;
+    printf("{\"source\":");
+    print_tokens(from, b->source, b->source_length);
+    printf(",\"input\":");
+    print_tokens(to, b->input, b->target_length);
+    printf(",\"expected\":");
+    print_tokens(to, b->expected, b->target_length);
     printf(",\"source_words\":");
     print_tokens(from, NULL, from->count);
     printf(",\"target_words\":");
     print_tokens(to, NULL, to->count);
     printf(",\"tensors\":[");
     for (int i = 0; i < l->tensors; i++)
-        printf("%s[\"%s\",%d,%d]", i ? "," : "", l->tensor[i].name.text,
-               l->tensor[i].rows, l->tensor[i].cols);
+        printf(i ? ",\"%s\"" : "\"%s\"", l->tensor[i].name.text);
     printf("]}");
 }
 
 // The sentence and its translation; "" asks for the model's own.
 // Begins anew, without changes.
 // {"source":[…],"input":[…],"expected":[…],"source_words":[…],"target_words":[…],
-//  "tensors":[["source_embedding.weight",60,64],…]}, or {"wrong":"is empty"}
+//  "tensors":["source_embedding.weight",…]}, or {"wrong":"is empty"}
 EXPORT void flow_begin(const char *source, const char *target) {
     Sentence s = {0}, t = {0};
     const char *wrong = wrong_sentence(source, &live.source, &s);
@@ -504,7 +507,7 @@ EXPORT void flow_begin(const char *source, const char *target) {
     flow.source = s;
     flow.target = t;
     flow.changes = 0;
-    flow_forward(false);
+    flow_forward();
     print_facts();
 }
 
@@ -542,7 +545,7 @@ double loss_with(const char *name, int i, int j, double x) {
     int changes = flow.changes;
     real before = m.at ? *at(m, i, j) : 0;
     flow_change(name, i, j, x);
-    double loss = flow_forward(false);
+    double loss = flow_forward();
     flow.changes = changes;
     if (m.at)
         *at(m, i, j) = before;
@@ -562,7 +565,7 @@ EXPORT void flow_slope(const char *name, int i, int j, double x) {
                1e-15 * more / h, 1e-4, (more - less) / (2 * h));
     else
         printf("{\"slope\":null}");
-    flow_forward(true);
+    flow_forward();
     flow_backward();
 }
 
@@ -580,7 +583,7 @@ EXPORT void flow_adam(const char *name, int i, int j) {
                "\"loss\":%.9g}", rate, (double)m, (double)v, (double)p, loss);
     else
         printf("{\"loss\":null}");
-    flow_forward(true);
+    flow_forward();
     flow_backward();
 }
 
@@ -588,23 +591,19 @@ EXPORT void flow_adam(const char *name, int i, int j) {
 // {"name":"output.weight","i":1,"j":2}
 EXPORT void flow_largest(const char *tensor) {
     const TensorList *list = &flow.gradient->list;
-    const char *name = "";
-    double most = -1;
-    int row_of_it = 0, column = 0;
+    Change most = {.x = -1};
     for (int n = 0; n < list->tensors; n++) {
         Mat m = *list->tensor[n].mat;
-        const char *of = list->tensor[n].name.text;
-        for (int i = 0; i < m.rows; i++)
-            for (int j = 0; j < m.cols; j++)
-                if (fabs((double)*at(m, i, j)) > most
-                    && (!*tensor || !strcmp(tensor, of))) {
-                    most = fabs((double)*at(m, i, j));
-                    name = of;
-                    row_of_it = i;
-                    column = j;
-                }
+        Name name = list->tensor[n].name;
+        for (int k = 0; k < m.rows * m.cols; k++) {
+            int i = k / m.cols, j = k % m.cols;
+            real size = REAL(fabs)(*at(m, i, j));
+            if (size > most.x && (!*tensor || !strcmp(tensor, name.text)))
+                most = (Change){name, i, j, size};
+        }
     }
-    printf("{\"name\":\"%s\",\"i\":%d,\"j\":%d}", name, row_of_it, column);
+    printf("{\"name\":\"%s\",\"i\":%d,\"j\":%d}", most.name.text, most.i,
+           most.j);
 }
 
 // All parameters take this step of Adam, counted from 1, on this sentence alone.

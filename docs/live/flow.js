@@ -181,7 +181,6 @@ async function matrixOf(name) {
 }
 
 const numbersOf = async name => (await matrixOf(name)).value;
-const numberOf = async (name, i, j) => (await numbersOf(name))[i][j];
 
 // Changes a number of a stage, of the mask, or a parameter; all after it follows.
 async function changeNumber(place, x) {

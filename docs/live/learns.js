@@ -1,14 +1,13 @@
 // The parameters of a step, and their gradients.
 
-const isTensor = name => flow.facts.tensors.some(([tensor]) => tensor === name);
-const tiedTable = () => "target_embedding.weight";
+const isTensor = name => flow.facts.tensors.includes(name);
 const isTied = name => name === "output.logits" && flow.info.tie === "yes";
 
 // The tensors that a stage is computed with.
 function parametersOf(name) {
   const path = pathOf(name), kind = kindOf(name);
   const norm = path.includes(".") ? `${path}_norm` : `${path}.norm`;
-  const all = isTied(name) ? [tiedTable(), "output.bias"]
+  const all = isTied(name) ? ["target_embedding.weight", "output.bias"]
     : kind === "norm" ? [`${norm}.gain`, `${norm}.bias`]
       : kind === "embedding" ? [`${path}_embedding.weight`]
         : kind === "positions" ? [`${path}_positions.weight`]

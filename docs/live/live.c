@@ -2,10 +2,10 @@
 // these functions, compiled to WebAssembly by build.py.
 //
 // An instance of it holds one model: one that is trained (train_new), in single
-// precision, or one that a sentence is followed through (load), in double. What a function answers is printed to stdout as
-// JSON, which wasi.js hands to the page. A mistake ends the instance, by
-// fail(), with the program's own words: so the page tries a new training, or a
-// file that was dropped on it, in an instance of its own.
+// precision, or one that a sentence is followed through (load), in double. What a
+// function answers is printed to stdout as JSON, which wasi.js hands to the page. A
+// mistake ends the instance, by fail(), with the program's own words: so the page
+// tries a new training, or a file, in an instance of its own.
 
 #define TRANSFORMER_NO_MAIN
 #include "../../transformer.c"
@@ -40,26 +40,6 @@ void print_tokens(const Vocab *v, const int *id, int n) {
         printf(i ? "," : "");
         print_text(v->token[id ? id[i] : i]);
     }
-    putchar(']');
-}
-
-// "source":["the","car","<end>"],"input":["<start>","la","voiture"],
-// "expected":["la","voiture","<end>"]
-void print_batch(const Batch *b) {
-    printf("\"source\":");
-    print_tokens(&live.source, b->source, b->source_length);
-    printf(",\"input\":");
-    print_tokens(&live.target, b->input, b->target_length);
-    printf(",\"expected\":");
-    print_tokens(&live.target, b->expected, b->target_length);
-}
-
-// ["la",0.98]: a token, and its probability
-void print_guess(int token, double p) {
-    putchar('[');
-    print_text(live.target.token[token]);
-    putchar(',');
-    print_number(p);
     putchar(']');
 }
 

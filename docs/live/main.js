@@ -88,16 +88,10 @@ async function unpacked(name) {
   if (before) return before;
   await isLoaded;
   let bytes = await unzipped($(name).textContent);
-  if ($(name).dataset.planes) bytes = interleaved(bytes);
+  const n = bytes.length >> 2;
+  if ($(name).dataset.planes) bytes = bytes.map((_, i) => bytes[(i & 3) * n + (i >> 2)]);
   if (parent !== window) parent.postMessage({unpacked: {[name]: bytes}}, "*");
   return bytes;
-}
-
-function interleaved(bytes) {
-  const all = new Uint8Array(bytes.length), n = bytes.length >> 2;
-  for (let k = 0; k < 4; k++)
-    for (let i = 0; i < n; i++) all[4 * i + k] = bytes[k * n + i];
-  return all;
 }
 
 // The compiled module in single precision, of which every training makes an instance;
@@ -168,7 +162,7 @@ async function beginPage() {
   hideParts();
   beginTabs();
   beginFlow();
-  await beginModels();
+  await (programThere = beginModels());
   await beginTraining();
 }
 

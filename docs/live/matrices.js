@@ -119,8 +119,6 @@ class Digits {
     }
   }
 
-  draw() {}
-
   focus({i, j}) { this.cells.find(({place}) => place.i === i && place.j === j)?.focus(); }
 }
 
@@ -200,8 +198,8 @@ class Strips {
     canvas.width = canvas.clientWidth * sharp;
     canvas.height = rows.length * size.row * sharp;
     paper.scale(sharp, sharp);
-    const css = getComputedStyle(canvas), of = name => css.getPropertyValue(name).trim();
-    const [tone, gray, ink] = ["--tone", "--minus", "--ink"].map(of);
+    const css = getComputedStyle(canvas), [tone, gray, line, link, ink] =
+      ["--tone", "--minus", "--line", "--link", "--ink"].map(name => css.getPropertyValue(name).trim());
     rows.forEach((i, m) => columns.forEach((j, n) => {
       const x = matrix[i][j], lit = !this.parts.length || this.parts.some(isIn(spec, i, j));
       paper.fillStyle = x < 0 ? gray : tone;
@@ -209,38 +207,33 @@ class Strips {
       paper.fillRect(...this.boxOf(m, n));
     }));
     paper.globalAlpha = 1;
-    paper.strokeStyle = of("--line");
+    paper.strokeStyle = line;
     const frames = this.names.hidden ? [[0, rows.length * size.row]]
       : rows.map((_, m) => [m * size.row, size.lines * size.high]);
     for (const [y, high] of frames)
       paper.strokeRect(0.5, y + 0.5, size.line * size.wide - 1, high - 1);
-    this.outline(paper, of("--link"), ink);
+    this.outline(paper, link, ink);
   }
 
   // Parts, line by line, the number itself, and those that have been changed.
   outline(paper, link, ink) {
-    const {rows, columns, name, what} = this.spec;
-    paper.lineWidth = 1.5;
-    paper.strokeStyle = link;
+    const {rows, columns, name, what} = this.spec, {line} = this.size;
+    const frame = (m, n, cells, strokeStyle, lineWidth) => {
+      const [x, y, wide, high] = this.boxOf(m, n);
+      Object.assign(paper, {strokeStyle, lineWidth});
+      paper.strokeRect(x, y, wide * cells, high);
+    };
     rows.forEach((i, m) => {
       const are = columns.map(j => this.parts.some(isIn(this.spec, i, j)));
-      are.forEach((is, n) => {
-        if (!is || are[n - 1] && n % this.size.line) return;
+      columns.forEach((j, n) => {
+        if (!are[n] || are[n - 1] && n % line) return;
         let to = n + 1;
-        while (are[to] && to % this.size.line) to++;
-        const [x, y, wide, high] = this.boxOf(m, n);
-        paper.strokeRect(x, y, wide * (to - n), high);
+        while (are[to] && to % line) to++;
+        frame(m, n, to - n, link, 1.5);
       });
       columns.forEach((j, n) => {
-        const here = {name, what, i, j};
-        paper.strokeStyle = ink;
-        if (what === "value" && flow.edits.has(keyOf(here))
-          || this.place && isIn(this.spec, i, j)(this.place)) {
-          paper.lineWidth = 2.5;
-          paper.strokeRect(...this.boxOf(m, n));
-          paper.lineWidth = 1.5;
-        }
-        paper.strokeStyle = link;
+        if (what === "value" && flow.edits.has(keyOf({name, i, j}))
+          || this.place && isIn(this.spec, i, j)(this.place)) frame(m, n, 1, ink, 2.5);
       });
     });
   }

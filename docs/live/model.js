@@ -54,8 +54,7 @@ async function openModel(file) {
   }
 }
 
-let programCame;
-const programThere = new Promise(done => { programCame = done; });
+let programThere;    // the promise that the page's model can be followed
 
 async function beginModels() {
   $("load").onchange = async () => {
@@ -72,5 +71,4 @@ async function beginModels() {
   offer("page", "English → French, of this page", await unpacked("eng-fra.safetensors"));
   if (shownTab === "flow") await choose("page");
   else flow.stale = true;
-  programCame();
 }

@@ -7,6 +7,7 @@ const isChangeable = name => /^[a-z_0-9.]{1,60}$/.test(name) && (kindOf(name) ==
   || isParameter(name) || Boolean(keyIn(STAGES, kindOf(name)) && STAGES[kindOf(name)].back));
 
 const keyOf = ({name, i, j}) => `${name},${i},${j}`;
+
 // ---------------------------------------------------------------- digits
 
 // A number of so many significant digits; shorter where that is all of it.
@@ -138,17 +139,15 @@ async function checkNumber() {
 // Adam's first step for the pinned parameter, as if it were the only one.
 async function takeStep() {
   const {name, i, j} = flow.pinned, found = await flow.engine.call("flow_adam", name, i, j);
-  const {value, gradient} = await matrixOf(name);
-  if (found.loss === null) {
-    $("flow-slope-says").textContent = "The numbers are not finite: there is no step.";
-    return;
-  }
-  $("flow-slope-says").textContent = `Gradient ${four(gradient[i][j])}; ` +
+  const {value, gradient} = await matrixOf(name), before = value[i][j];
+  $("flow-slope-says").textContent = found.loss === null
+    ? "The numbers are not finite: there is no step." : `Gradient ${four(gradient[i][j])}; ` +
     `m = (1 − β₁) · gradient = 0.1 · gradient = ${four(found.m)}, ` +
     `v = (1 − β₂) · gradient² = 0.02 · gradient² = ${four(found.v)}; at the peak rate ` +
-    `${four(found.rate)} the parameter goes from ${exact(value[i][j])} to ${exact(found.after)}. ` +
+    `${four(found.rate)} the parameter goes from ${exact(before)} to ${exact(found.after)}. ` +
     `Then the loss is ${found.loss.toPrecision(8)} instead of ` +
     `${flow.computed.loss.toPrecision(8)}. ` +
     (gradient[i][j] === 0 ? "Without a gradient there is no step."
       : "Adam's first step is as long as the rate, unless the gradient is so small that ε outweighs it.");
+  return {...found, before};
 }

@@ -59,7 +59,7 @@ void pick(int count) {
         double slope = s->gradient.at
                      ? (loss_with(name.text, i, j, x + h)
                         - loss_with(name.text, i, j, x - h)) / (2 * h) : 0;
-        flow_forward(true);
+        flow_forward();
         printf("%s,%d,%d,%.12g,%.12g\n", name.text, i, j, x, slope);
     }
 }

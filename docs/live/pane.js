@@ -16,12 +16,12 @@ async function showStep() {
   const {way, name} = stepNow(), about = aboutStage(name), back = isBack();
   showTitle((way === "backward" ? "Backward: " : "") + placeName(pathOf(name)),
     (back ? about.backTitle : about.title) + (isMemory(name) ? ". This is the memory" : ""));
-  $("flow-says").textContent = back ? about.back : about.says;
+  $("flow-says").textContent = (back ? about.back : about.says) ?? "";
   $("flow-formula").textContent = back ? about.backFormula : about.formula;
   $("flow-lines").replaceChildren(...(back ? about.backLines : about.lines)
     .map(line => make("code", {}, line)));
   showLink(back ? about.backOf : about.of);
-  $("flow-users").textContent = way === "backward" ? aboutTiny() : "";
+  $("flow-users").textContent = back || name === "output.loss" ? aboutTiny() : "";
   showTrail(way, name);
   showViews(name);
   const list = $("flow-matrices"), had = [list, $("flow-inputs")].some(part =>
@@ -32,8 +32,7 @@ async function showStep() {
   $("flow-inputs").replaceChildren(...pane.matrices.filter(({below}) => below).map(({element}) => element));
   for (const matrix of pane.matrices) matrix.draw?.();
   const place = flow.pinned;
-  if (had) (pane.matrices.find(({spec}) => spec && place && isIn(spec, place.i, place.j)(place))
-    ?? pane.matrices[0]).focus?.(place ?? {i: 0, j: 0});
+  if (had) (place && matrixWith(place) || pane.matrices[0]).focus?.(place ?? {i: 0, j: 0});
   if (state.get("panel") === "map") sendMap();
   await showNumber();
 }
@@ -104,11 +103,20 @@ function chooseHead(head) {
 async function stepMatrices(name, back) {
   if (name === "adam.step") return adamMatrices();
   const own = await stageMatrix(name, back ? "gradient" : "value");
-  if (inPanel()) return [own];
-  const more = back ? [await stageMatrix(name, "value"),
-    ...await learned(name)]
+  if (inPanel()) return withWords(own);
+  const more = back ? [await stageMatrix(name, "value"), ...await learned(name)]
     : await Promise.all(inputsOf(name).map(part => stageMatrix(part, "value").then(folded)));
-  return [own, ...more.map(matrix => Object.assign(matrix, {below: true}))];
+  return [...withWords(own),
+    ...more.flatMap(withWords).map(matrix => Object.assign(matrix, {below: true}))];
+}
+
+// Before strips whose columns are words, which have no room there, the first in digits.
+function withWords(matrix) {
+  const {columnNames, columns, label} = matrix.spec ?? {};
+  if (!matrix.canvas || !columnNames) return [matrix];
+  const most = innerWidth < 640 ? 7 : 9;
+  return [new Digits({...matrix.spec, columns: columns.slice(0, most), label: `${label},`,
+    note: `the first ${most} columns`}), matrix];
 }
 
 // At last the parameters, a tensor at a time; pinned is the one with the largest gradient
@@ -116,7 +124,7 @@ async function stepMatrices(name, back) {
 async function adamMatrices() {
   if (!flow.engine) throw new NotYet();
   if (!flow.pinned) await pinLargest("");
-  $("flow-tensor").replaceChildren(...flow.facts.tensors.map(([name]) => make("option", {}, name)));
+  $("flow-tensor").replaceChildren(...flow.facts.tensors.map(name => make("option", {}, name)));
   $("flow-tensor").value = flow.pinned.name;
   return tensorMatrices(flow.pinned.name);
 }
@@ -142,12 +150,7 @@ async function allMatrices(name, back) {
   const one = (kind, what) => stageMatrix(beside(name, kind), what, true);
   const found = await Promise.all([...FORWARD.map(kind => one(kind, "value")),
     ...back ? BACKWARD.map(kind => one(kind, "gradient")) : []]);
-  const box = make("div", {className: "matrices"}, ...found.map(({element, spec}) => {
-    element.style.gridArea = (spec.what === "gradient" ? "d" : "") + kindOf(spec.name);
-    return element;
-  }));
-  box.classList.toggle("both", back);
-  return [{element: box}, ...found.map(matrix => Object.assign(matrix, {inside: true}))];
+  return [{element: make("div", {className: "matrices"}, ...found.map(({element}) => element))}, ...found.map(matrix => Object.assign(matrix, {inside: true}))];
 }
 
 // A heat map as a drawing: a unit for a cell, queries downwards.
@@ -231,10 +234,12 @@ async function pinElsewhere(place) {
   await pin(place);
 }
 
+// The first that shows this number.
+const matrixWith = ({name, what, i, j}) => pane.matrices.find(({spec}) => spec?.name === name
+  && spec.what === what && spec.rows.includes(i) && spec.columns.includes(j));
+
 function letGo() {
-  const had = flow.pinned && pane.matrices.find(({spec}) =>
-    spec && isIn(spec, flow.pinned.i, flow.pinned.j)(flow.pinned));
-  const place = flow.pinned;
+  const place = flow.pinned, had = place && matrixWith(place);
   flow.pinned = null;
   quietly(pointAt(null));
   if (place) had?.focus(place);
@@ -269,7 +274,7 @@ function useNumber(place) {
   if (kindOf(place.name) === "mask")
     inTurn(async () => {
       flow.pinned = {...place};
-      await changeNumber(place, 1 - await numberOf(place.name, place.i, place.j));
+      await changeNumber(place, 1 - (await numbersOf(place.name))[place.i][place.j]);
     });
   else quietly(pin(place));
 }

@@ -131,14 +131,20 @@ const TOUR = [
     stage: "output.loss", moves: {path: "output", isLoss: true}},
   {says: () => "Back through both stacks: each number learns in which direction the loss would fall.",
     stage: "output.logits", way: "backward", all: true},
-  {says: () => "One parameter moves: of all of them, the one with the largest gradient takes a step " +
-      "of Adam.",
-    stage: "adam.step", way: "adam", then: takeStep},
+  {says: () => "One parameter moves: of all of them, the one with the largest gradient takes a step of Adam.",
+    stage: "adam.step", way: "adam", then: stepOfOne},
   {says: () => `The sentence again, while all parameters take ${TIMES} such steps.`,
     stage: "output.probabilities", then: learnSentence, all: true},
 ];
 
 let tourAt = -1;
+
+// What it does stands in the pane, too, but there a phone has no room for it.
+async function stepOfOne() {
+  const {name, i, j} = flow.pinned, {before, after, loss} = await takeStep();
+  if (TOUR[tourAt]?.then === stepOfOne) $("tour-says").textContent += ` ${name}${indices(name, i, j)} goes from ${four(before)} to ` +
+    `${four(after)}, and the loss from ${four(flow.computed.loss)} to ${four(loss)}.`;
+}
 
 // All parameters learn from this sentence; the loss falls as one looks.
 async function learnSentence() {
@@ -159,8 +165,9 @@ async function showTour(at) {
   $("tour-says").textContent = says();
   $("tour-count").textContent = `${at + 1} of ${TOUR.length}`;
   switchOff($("tour-back"), at === 0);
-  $("tour-next").textContent = at === TOUR.length - 1 ? "Now watch one learn" : "Next";
+  $("tour-next").textContent = at === TOUR.length - 1 ? "Train one" : "Next";
   await inTurn(() => goToStep(stepOf(way, stage)));
+  if (turn !== flow.turn) return;
   scrollToPinned();
   if (only) light(withEnds({lines: flow.drawn.lines.filter(line => line.path === moves.path && only(line)),
     dots: [], words: []}));
@@ -177,8 +184,8 @@ async function showTour(at) {
 function scrollToPinned() {
   const place = flow.pinned, shown = $("pane"), top = element => element.getBoundingClientRect().top;
   shown.scrollTop = 0;
-  const matrix = place && pane.matrices.find(({spec, canvas}) => canvas && isIn(spec, place.i, place.j)(place));
-  if (matrix)
+  const matrix = place && matrixWith(place);
+  if (matrix?.canvas)
     shown.scrollTop = top(matrix.canvas) + matrix.boxOf(...matrix.indexOf(place))[1] - top(shown) - shown.clientHeight / 2;
 }
 

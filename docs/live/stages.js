@@ -1,5 +1,10 @@
 // The stages of a sentence.
 
+const BACK_THROUGH_SUM = {backTitle: "back through the sum",
+  back: "A sum passes its gradient on unchanged, to both of its parts.",
+  backOf: "{{link residual_leave_backward}}",
+  backLines: ["{{line residual_leave_backward: add(dx, dy)}}"]};
+
 // What each stage is: forward, what happens, as a sentence and as a formula, and
 // the line that does it; then the same of its gradient.
 const STAGES = {
@@ -69,10 +74,10 @@ const STAGES = {
     backLines: ["{{line attention_backward: small_matmul_add(d.q}}"]},
   scores: {tone: "weight", title: "scores: how well do they fit?",
     says: "In each head, every query is multiplied by every key: the more they agree, the " +
-      "higher the score. A row looks, a column is looked at; here both are the same tokens. {place}",
-    cross: {says: "In each head, every query is multiplied by every key: the more they agree, " +
-      "the higher the score. A row is a token of the decoder, which looks; a column is a token " +
-      "of the source, which is looked at, and whose key comes from the memory. {place}"},
+      "higher the score. A row looks, a column is looked at: in self-attention both are the same " +
+      "tokens; in cross-attention the columns are the tokens of the source, whose keys come from " +
+      "the memory. In the code, scores, scaled and weights are one matrix, a.weights, which " +
+      "changes in place.",
     formula: "scores = q kᵀ", of: "{{link attention_forward}}",
     lines: ["{{line attention_forward: a.q, transposed(a.k)}}"],
     backTitle: "back through the scale",
@@ -94,9 +99,9 @@ const STAGES = {
   weights: {tone: "weight", title: "weights: where it looks",
     says: "Softmax turns each row of scores into shares, which sum to 1. The row is the token that " +
       "looks; the columns are the tokens it can look at. What the mask hides gets 0: in the " +
-      "decoder's self-attention, the words still to come. {most} {odd}",
-    cross: {says: "Softmax turns each row of scores into shares, which sum to 1. The row is the " +
-      "decoder token that looks; the columns are the words it can look at. {most} {odd}"},
+      "decoder's self-attention, the words still to come. (In the code, most is the row's " +
+      "largest score, which keeps e^x from overflowing.) A 1.00 in an odd place is not an error: " +
+      "one head's weights need not make sense to a human reader.",
     formula: "weights = softmax(scaled), over what is visible", of: "{{link softmax_row}}",
     lines: ["{{line attention_forward: softmax_forward(}}", "{{line softmax_row: exponential(}}",
       "{{line softmax_row: *= share}}"],
@@ -112,17 +117,13 @@ const STAGES = {
     formula: "out = weights v", of: "{{link attention_forward}}",
     lines: ["{{line attention_forward: a.dropped, a.v}}"],
     backTitle: "back through the matrix that mixed the heads",
-    back: "Back through the matrix that mixed the heads.",
     backFormula: "dout = djoined Woᵀ", backOf: "{{link multi_head_backward}}",
     backLines: ["{{line multi_head_backward: linear_backward(d->context}}"]},
   joined: {tone: "value", title: "the heads are mixed",
     says: "One more matrix lets the numbers of different heads meet.",
     formula: "joined = out Wo + bo",
     of: "{{link attend}}", lines: ["{{line attend: return linear_forward}}"],
-    backTitle: "back through the sum",
-    back: "A sum passes its gradient on unchanged, to both of its parts.",
-    backFormula: "djoined = dresidual", backOf: "{{link residual_leave_backward}}",
-    backLines: ["{{line residual_leave_backward: add(dx, dy)}}"]},
+    ...BACK_THROUGH_SUM, backFormula: "djoined = dresidual"},
   residual: {tone: "value", title: "the residual connection",
     says: "What the sub-layer has found is added to what it was given, so nothing is lost on " +
       "the way.",
@@ -159,8 +160,8 @@ const STAGES = {
     pre: {says: "Each column has a gain and a bias of its own, which are learned. This is what " +
       "the next linear layers work with."},
     memory: {back: "The memory is the encoder's last output, which the cross-attention of every " +
-      "decoder layer looks at. Each of the {layers} layers makes keys and values of it, so its " +
-      "gradient has {parts} parts."}},
+      "decoder layer looks at. Each layer makes keys and values of it, so its gradient has two " +
+      "parts for each layer."}},
   inner: {tone: "value", title: "widen",
     says: "Each token by itself: its vector is multiplied into a wider one, of d_ff numbers.",
     formula: "inner = x W1 + b1, x: what came in",
@@ -179,7 +180,6 @@ const STAGES = {
     formula: "active = max(0, inner)", of: "{{link activation_forward}}",
     lines: ["{{line activation_forward: ? 0 : from[j]}}"],
     backTitle: "back through the second matrix",
-    back: "Back through the second matrix.",
     backFormula: "dactive = douter W2ᵀ", backOf: "{{link ffn_backward}}",
     backLines: ["{{line ffn_backward: linear_backward(dinner}}"],
     gelu: {says: "What is clearly negative comes near 0. Without this bend two layers would be " +
@@ -190,10 +190,7 @@ const STAGES = {
     says: "And back to the width of the model.",
     formula: "outer = active W2 + b2",
     of: "{{link ffn_forward}}", lines: ["{{line ffn_forward: return linear_forward}}"],
-    backTitle: "back through the sum",
-    back: "A sum passes its gradient on unchanged, to both of its parts.",
-    backFormula: "douter = dresidual", backOf: "{{link residual_leave_backward}}",
-    backLines: ["{{line residual_leave_backward: add(dx, dy)}}"]},
+    ...BACK_THROUGH_SUM, backFormula: "douter = dresidual"},
   logits: {tone: "weight", title: "logits: a number for every word",
     says: "The last vector of each row is compared with every word of the other language.",
     formula: "logits = norm W + b",
@@ -215,7 +212,7 @@ const STAGES = {
     lines: ["{{line loss_forward: sum_exponentials(}}"]},
   loss: {tone: "weight", title: "the loss: how surprised is it?",
     says: "The negative logarithm of the probability that it gave to the right next word. " +
-      "The loss of the sentence is the mean of these.{tiny}",
+      "The loss of the sentence is the mean of these.",
     formula: "loss = −ln p[right] = lse − logits[right], where lse = ln Σ e^logits, over all words",
     of: "{{link loss_forward}}",
     lines: ["{{line loss_forward: each[i].cross_entropy}}"]},
@@ -223,7 +220,7 @@ const STAGES = {
     back: "Every parameter has a gradient now, and Adam takes a step against it. The one that is " +
       "outlined has the largest gradient of all; any other can be clicked. Check its gradient, and " +
       "let only this one take a step; afterwards it is restored. In the code, step is " +
-      "rate / (1 − β₁), and root 1 / √(1 − β₂).{tiny}",
+      "rate / (1 − β₁), and root 1 / √(1 − β₂).",
     backFormula: "p −= rate · m̂ / (√v̂ + ε); in step 1, m̂ = m / (1 − β₁) = m / 0.1 and " +
       "v̂ = v / (1 − β₂) = v / 0.02; ε = 10⁻⁹",
     backOf: "{{link adam_step}}", backLines: ["{{line adam_step: p[i] -= step}}"]},
@@ -239,14 +236,6 @@ const FACTS = {
       `this ${H} times side by side, each time in ${K} columns of its own. Such a part is a head: ` +
       `columns 0–${K - 1} are head 0, ${K}–${2 * K - 1} head 1` + (H > 2 ? ", and so on." : ".");
   },
-  odd: () => "A 1.00 in an odd place is not an error: one head's weights need not make sense to a human " +
-    "reader.",
-  layers: () => sizeIn("layers"),
-  parts: () => 2 * sizeIn("layers"),
-  place: () => "In the code, scores, scaled and weights are one matrix, a.weights, which " +
-    "changes in place.",
-  most: () => "(In the code, most is the row's largest score, which keeps e^x from overflowing.)",
-  tiny: () => aboutTiny(),
 };
 
 const withFacts = text => text.replace(/\{(\w+)\}/g, (_, fact) => FACTS[fact]());

@@ -144,7 +144,7 @@ def test_tour(browser):
               f"the card of step {n + 1} covers nothing")
         said.append((live.text("#tour-says"), live.text("#flow-title"), live.loss()))
         if n == 6:
-            live.mentions("#flow-slope-says", "instead of", "one parameter takes its step")
+            live.mentions("#tour-says", " goes from ", "the card says what step one parameter takes")
         if n < 7:
             live.click("#tour-next")
     live.becomes("!document.querySelector('#flow-loss mark')",
@@ -408,6 +408,10 @@ def test_widths(browser):
         wide, line = live.run("[$('flow-matrices').clientWidth, pane.matrices[0].size.line]")
         claim(line == most and live.run(BOX % "#flow-matrices canvas" + ".right") <= width,
               f"at {width} pixels a line has {most} columns", (wide, line))
+        live = Live(browser, "#stage=output.logits", (width, height))
+        words = live.texts("#flow-matrices thead th")
+        claim({"verte", "rouge"} < set(words) and live.run(BOX % "#flow-matrices table" + ".right") <= width,
+              "the logits of the expected and the likeliest words stand under these words", words)
 
 
 def test_old_addresses(browser):
