@@ -60,13 +60,11 @@ def recorded(model):
     run("cc", "-std=c11", "-O1", "-ffp-contract=off", "-DTRANSFORMER_DOUBLE",
         LIVE / "numbers.c", "-lm", "-o", BUILD / "numbers")
     words = re.search(r"FIRST_SENTENCE = (\[.*\]);", text_of("flow.js"))[1]
-    layers = [f"{side}.{layer}." for side in ("encoder", "decoder") for layer in range(2)]
+    attention = [f"encoder.{layer}.self" for layer in range(2)] \
+        + [f"decoder.{layer}.{which}" for layer in range(2) for which in ("self", "cross")]
     names = [f"{side}.{kind}" for side in ("source", "target")
              for kind in ("token", "embedding", "encoding", "positions")] \
-        + [f"{layer}self_attention.{kind}" for layer in layers
-           for kind in ("scaled", "mask", "weights")] \
-        + [f"{layer}cross_attention.{kind}" for layer in layers if layer[0] == "d"
-           for kind in ("scaled", "mask", "weights")] \
+        + [f"{path}_attention.{kind}" for path in attention for kind in ("scaled", "mask", "weights")] \
         + [f"output.{kind}" for kind in ("logits", "probabilities", "loss")]
     said = subprocess.run([BUILD / "numbers", model, *json.loads(words), *names], check=True,
                           stdout=subprocess.PIPE, encoding="utf-8").stdout.splitlines()

@@ -59,11 +59,9 @@ const shortName = name => name.split(".").slice(-2).join(".");
 // Gradient and value of a tensor, whole.
 async function tensorMatrices(name) {
   const {value, gradient} = await matrixOf(name), words = wordsOfRows(name);
-  const isZero = isKeyBias(name) && gradient[0].every(isRounding);
-  const zero = isZero ? gradient.map(row => row.map(() => 0)) : gradient;
-  const note = `(${value.length},${value[0].length})` +
-    (isZero ? ": it moves all scores of a row alike, and the softmax ignores that" : "");
-  return [["gradient", zero, "gradient", note], ["value", value, "weight", ""]]
+  const seen = !isKeyBias(name) ? gradient : gradient.map(row => row.map(x => isRounding(x) ? 0 : x));
+  const note = `(${value.length},${value[0].length})`;
+  return [["gradient", seen, "gradient", note], ["value", value, "weight", ""]]
     .map(([what, matrix, tone, more]) => shown({name, what, matrix, tone, note: more,
       label: (what === "gradient" ? "d" : "") + shortName(name),
       rows: upTo(value.length), columns: upTo(value[0].length),

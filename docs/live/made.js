@@ -310,12 +310,12 @@ function traceOf(place) {
   const row = perHead(place.name) ? place.i % rowsIn(place.name, "q") : place.i;
   const own = flow.drawn.dots.filter(dot => dot.path === path && dot.i === row
     && !["k", "v"].includes(kindOf(place.name)));
-  return withEnds({lines, dots: own, words: []});
+  return withEnds({lines, dots: own});
 }
 
 // Lines with the dots at their ends; a dot of the lowest level with its word, one of the
 // highest with what is expected there.
-function withEnds({lines, dots, words}) {
+function withEnds({lines, dots = [], words = []}) {
   const all = new Set([...dots, ...lines.flatMap(({from, to}) => [from, to])]);
   const named = flow.drawn.words.filter(word => [...all].some(dot => dot === word.dot));
   return {lines, dots: [...all], words: [...new Set([...words, ...named])]};
@@ -324,8 +324,8 @@ function withEnds({lines, dots, words}) {
 // By what is pointed at in the picture.
 function traceOfThing({line, dot, word}) {
   const {lines} = flow.drawn;
-  if (line) return withEnds({lines: [line], dots: [], words: []});
-  if (dot) return withEnds({lines: lines.filter(line => line.to === dot), dots: [dot], words: []});
+  if (line) return withEnds({lines: [line]});
+  if (dot) return withEnds({lines: lines.filter(line => line.to === dot), dots: [dot]});
   const mine = word.isExpected
     ? line => line.to.side === "decoder" && line.to.i === word.i
     : line => line.from.side === word.dot.side && line.from.i === word.i;

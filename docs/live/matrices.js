@@ -50,7 +50,7 @@ async function stageMatrix(name, what, ofHead = false) {
   const [rows, names] = axesOf(name), first = firstRow(name), K = widthOfHead();
   const columns = ofHead && !perHead(name) && kind !== "mask"
     ? upTo(K).map(j => flow.head * K + j) : await columnsOf(name, matrix);
-  return shown({name, what, matrix, columns, columnNames: names, digits: ofHead ? 6 : MOST_DIGITS,
+  return shown({name, what, matrix, columns, columnNames: names, digits: !ofHead ? MOST_DIGITS : innerWidth < 1200 ? 0 : 6,
     label: (isGradient ? "d" : "") + (MATRIX_NAMES[kind] || kind),
     note: `(${rows.length},${columns.length})` + (perHead(name) || ofHead ? `, head ${flow.head}` : "") +
       (names === flow.facts.target_words ? ", first the expected words, then those likeliest in any row" : ""),
@@ -64,7 +64,7 @@ function shown(given) {
   const sizes = spec.rows.map(i => Math.max(...spec.columns.map(j => Math.abs(spec.matrix[i][j] ?? 0))));
   spec.most = Math.max(1e-30, ...sizes);
   if (spec.what === "gradient" && spec.name) spec.note += largestIn(spec, sizes);
-  return spec.columns.length > (spec.digits) ? new Strips(spec) : new Digits(spec);
+  return spec.columns.length > spec.digits ? new Strips(spec) : new Digits(spec);
 }
 
 // Which number is the largest.
@@ -138,7 +138,7 @@ function short(x) {
   if (x === null) return "not finite";
   const size = Math.abs(x);
   const text = size === 0 ? "0" : size >= 1000 ? x.toExponential(1)
-    : size >= 0.0095 ? x.toFixed(2) : size >= 0.00095 ? x.toFixed(3) : x.toExponential(0);
+    : size >= 9.995 ? x.toFixed(1) : size >= 0.0095 ? x.toFixed(2) : size >= 0.00095 ? x.toFixed(3) : x.toExponential(0);
   return text.replace("-", "−").replace("e-", "e−");
 }
 

@@ -3,12 +3,9 @@
 const pane = {matrices: [], told: 0};
 
 // What a step offers to look at besides its own matrix.
-function viewsOf(name) {
-  if (pathOf(name).endsWith("attention"))
-    return {"": "this matrix", heads: "all heads", matrices: "all matrices"};
-  return name.startsWith("output.") ? {"": "this matrix", decoding: "decoding, word by word"}
-    : {"": "this matrix"};
-}
+const viewsOf = name => ({"": "this matrix",
+  ...pathOf(name).endsWith("attention") && {heads: "all heads", matrices: "all matrices"},
+  ...name.startsWith("output.") && {decoding: "decoding, word by word"}});
 
 const VIEWS = {"": stepMatrices, heads: allHeads, matrices: allMatrices, decoding: decoding};
 
@@ -20,7 +17,8 @@ async function showStep() {
   $("flow-formula").textContent = back ? about.backFormula : about.formula;
   $("flow-lines").replaceChildren(...(back ? about.backLines : about.lines)
     .map(line => make("code", {}, line)));
-  showLink(back ? about.backOf : about.of);
+  $("flow-link").href = back ? about.backOf : about.of;
+  $("flow-link").textContent = `${$("flow-link").hash.slice(1)} in the book`;
   $("flow-users").textContent = back || name === "output.loss" ? aboutTiny() : "";
   showTrail(way, name);
   showViews(name);
@@ -57,11 +55,6 @@ function showTrail(way, name) {
   $("trail").replaceChildren(...mine.flatMap(({at, name: stage}) =>
     link(at, (way === "backward" ? "d" : "") + kindOf(stage))), make("span", {className: "ways"},
     ...Object.keys(ways).filter(to => to !== way).flatMap(to => link(there(to), ways[to]))));
-}
-
-function showLink(address) {
-  $("flow-link").href = address;
-  $("flow-link").textContent = `${address.split("#")[1]} in the book`;
 }
 
 // Nothing is learned from what the model knows.

@@ -55,8 +55,8 @@ function travel(part, time, only) {
 // While it plays, what is not reached yet is faint.
 function showReached() {
   const {order, lines, dots} = flow.drawn, now = flow.playing && order.indexOf(flow.playing.path);
-  for (const {path, to, element} of [...lines, ...dots]) {
-    const at = order.indexOf((to ?? {path}).path);
+  for (const {path, element} of [...lines, ...dots]) {
+    const at = order.indexOf(path);
     element.classList.toggle("future", Boolean(flow.playing?.path)
       && (flow.playing.back ? at < now : at > now));
   }
@@ -169,8 +169,7 @@ async function showTour(at) {
   await inTurn(() => goToStep(stepOf(way, stage)));
   if (turn !== flow.turn) return;
   scrollToPinned();
-  if (only) light(withEnds({lines: flow.drawn.lines.filter(line => line.path === moves.path && only(line)),
-    dots: [], words: []}));
+  if (only) light(withEnds({lines: flow.drawn.lines.filter(line => line.path === moves.path && only(line))}));
   if (then) await inTurn(then);
   while (turn === flow.turn && moves) {
     await travel(moves, 2 * PART, only);

@@ -151,14 +151,12 @@ const STAGES = {
     backLines: ["{{line norm_backward: real dn_mean}}"]},
   norm: {tone: "value", title: "the norm: gain and bias",
     says: "Each column has a gain and a bias of its own, which are learned. This is what the " +
-      "sub-layer hands on.",
+      "next linear layers work with.",
     formula: "norm = n · gain + bias", of: "{{link norm_forward}}",
     lines: ["{{line norm_forward: y[j] = y[j] * rstd}}"],
     backTitle: "what came back is added up",
     back: "The gradient of a row is the sum of what every stage sends back that has used the row.",
     isSum: true, backOf: "{{link linear_backward}}",
-    pre: {says: "Each column has a gain and a bias of its own, which are learned. This is what " +
-      "the next linear layers work with."},
     memory: {back: "The memory is the encoder's last output, which the cross-attention of every " +
       "decoder layer looks at. Each layer makes keys and values of it, so its gradient has two " +
       "parts for each layer."}},

@@ -408,10 +408,12 @@ def test_widths(browser):
         wide, line = live.run("[$('flow-matrices').clientWidth, pane.matrices[0].size.line]")
         claim(line == most and live.run(BOX % "#flow-matrices canvas" + ".right") <= width,
               f"at {width} pixels a line has {most} columns", (wide, line))
-        live = Live(browser, "#stage=output.logits", (width, height))
-        words = live.texts("#flow-matrices thead th")
-        claim({"verte", "rouge"} < set(words) and live.run(BOX % "#flow-matrices table" + ".right") <= width,
-              "the logits of the expected and the likeliest words stand under these words", words)
+        for state in ("#stage=decoder.1.cross_attention.q&view=matrices", "#stage=output.logits"):
+            live = Live(browser, state, (width, height))
+            claim(live.run("[...document.querySelectorAll('#flow-matrices .table')].every("
+                           "one => one.scrollWidth <= one.clientWidth)"), f"{state}: no table is cut off")
+        claim({"verte", "rouge"} < set(live.texts("#flow-matrices thead th")),
+              "the logits of the expected and the likeliest words stand under these words")
 
 
 def test_old_addresses(browser):
@@ -552,6 +554,11 @@ def test_breaks(browser):
     live.click("#break-positions")
     claim("--positions none" in live.text("#command"), "where there is one, it is given")
     live.click("#break-positions")
+    live.choose("#task", "book")
+    live.click("#break-rate")
+    claim("--lr 0.0625" in live.text("#command"), "the book's rate can be too high, too", live.text("#command"))
+    live.click("#break-rate")
+    live.choose("#task", "reverse")
     live.step(1)
     live.step(2)
     live.click("#break-scale")

@@ -58,15 +58,16 @@ const BREAKS = {
       "would have been. The damage of the first steps takes a long time to undo.",
   },
   "rate": {
-    name: "Rate too high", bit: 0, options: {"lr": task => 10 * task.lr},
+    name: "Rate too high", bit: 0,
+    options: {"lr": usual => 10 * (usual || 0.00625)},    // which is the book's
     look: "The loss stays as high as that of a model that always makes the same guess.",
   },
 };
 
 let options;          // the program's own table
 let current = null;   // the Training that is seen
-let before = null;    // an earlier one, whose curve stays for comparison
-let healthy = null;   // the last one of which nothing was broken
+let before;           // an earlier one, whose curve stays for comparison
+let earlier = [];     // all others, the last first
 let refused = false;  // has the last new one failed to begin?
 let beginning = false;   // a training is being made
 let pairs = new Uint8Array();   // the user's own, as TSV
@@ -106,7 +107,7 @@ function fillOptions() {
   const broken = Object.assign({}, ...chosenBreaks().map(name => BREAKS[name].options));
   for (const option of options) {
     let value = broken[option.name] ?? initialOf(option);
-    if (typeof value === "function") value = value(TASKS[$("task").value].options);
+    if (typeof value === "function") value = value(Number(initialOf(option)));
     $("option-" + option.name).value = state.get(option.name) ?? value;
   }
   showOptions();
@@ -279,15 +280,13 @@ async function newTraining() {
 // The old training leaves its curve: a broken one is compared with the last that
 // was not, and any other with the one before.
 function replaceBy(training) {
-  const old = current;
-  if (old) {
-    old.engine.end();
-    for (const point of old.points) point.model = null;
-    if (old.steps > 1 && !old.breaks.length) healthy = old;
+  if (current) {
+    current.engine.end();
+    for (const point of current.points) point.model = null;
+    earlier.unshift(current);
   }
-  const comparable = t => t && t.steps > 1 && t.task === training.task;
-  const wanted = training.breaks.length ? [healthy, old, before] : [old, before];
-  before = wanted.find(comparable) || null;
+  const alike = earlier.filter(({steps, task}) => steps > 1 && task === training.task);
+  before = training.breaks.length && alike.find(({breaks}) => !breaks.length) || alike[0];
   current = training;
   refused = false;
 }
