@@ -99,16 +99,11 @@ def colours():
     return "\n".join(rules) + "\n"
 
 
-def source_of(name):
-    """A function of transformer.c."""
-    return c_code.function(PROGRAM, name)
-
-
 def quoted(wanted):
     """A line of the program, without its comment: the only one in the function that
     contains the text. {{line attention_forward: a.q, transposed(a.k)}}"""
     name, part = wanted[1].split(": ", 1)
-    found = [line for line in c_code.body(source_of(name)) if part in line]
+    found = [line for line in c_code.body(c_code.function(PROGRAM, name)) if part in line]
     if len(found) != 1:
         sys.exit(f"{LIVE}: {len(found)} lines of {name} contain \"{part}\", wanted 1")
     return json.dumps(found[0].split("//")[0].strip())[1:-1]
@@ -116,7 +111,7 @@ def quoted(wanted):
 
 def linked(wanted):
     """Where the book has a function. {{link attention_forward}}"""
-    its, page = source_of(wanted[1]), ""
+    its, page = c_code.function(PROGRAM, wanted[1]), ""
     for chapter in source_file.chapters(PROGRAM.read_text(encoding="utf-8"), PROGRAM.name):
         if chapter.start < its.first:
             page = "fast" if chapter.number is None \

@@ -107,7 +107,7 @@ async function stepMatrices(name, back) {
 function withWords(matrix) {
   const {columnNames, columns, label} = matrix.spec ?? {};
   if (!matrix.canvas || !columnNames) return [matrix];
-  const most = innerWidth < 640 ? 7 : 9;
+  const most = innerWidth < 640 ? 7 : 8;
   return [new Digits({...matrix.spec, columns: columns.slice(0, most), label: `${label},`,
     note: `the first ${most} columns`}), matrix];
 }

@@ -49,10 +49,9 @@ const STAGES = {
     backLines: ["{{line attention_backward: small_matmul_add(d.k}}"]},
   v: {tone: "value", title: "values",
     says: "A value is what a token hands over to whoever looks at it. In self-attention it is " +
-      "made of the same row as the token's key and query.",
-    cross: {says: "A value is what a token of the source hands over to whoever looks at it. " +
-        "Like the key it comes from the memory, while the query comes from the decoder.",
-      formula: "v = memory Wv + bv"},
+      "made of the same row as the token's key and query; in cross-attention, like the key, of " +
+      "the memory, while the query comes from the decoder.",
+    cross: {formula: "v = memory Wv + bv"},
     formula: "v = x Wv + bv, x: what came in",
     of: "{{link make_keys}}", lines: ["{{line make_keys: s->v = linear_forward}}"],
     backTitle: "back to the values",
@@ -60,11 +59,10 @@ const STAGES = {
     backFormula: "dv = weightsᵀ dout", backOf: "{{link attention_backward}}",
     backLines: ["{{line attention_backward: small_matmul_add(d.v}}"]},
   q: {tone: "query", title: "queries",
-    says: "A query says what a token is looking for. In self-attention each token looks, and it " +
-      "looks at the same rows, itself among them: query, key and value come from one row.",
-    cross: {says: "A query says what a row of the decoder is looking for in the source. It is " +
-        "made of the decoder's own row, while keys and values come from the memory.",
-      formula: "q = x Wq + bq, x: the decoder's row"},
+    says: "A query says what a token is looking for. In self-attention it looks at the rows of " +
+      "its own sentence, itself among them; in cross-attention a row of the decoder looks at the " +
+      "source, whose keys and values come from the memory.",
+    cross: {formula: "q = x Wq + bq, x: the decoder's row"},
     formula: "q = x Wq + bq, x: what came in",
     of: "{{link attend}}", lines: ["{{line attend: s->q = linear_forward}}"],
     backTitle: "back to the queries",

@@ -408,7 +408,7 @@ def test_widths(browser):
         wide, line = live.run("[$('flow-matrices').clientWidth, pane.matrices[0].size.line]")
         claim(line == most and live.run(BOX % "#flow-matrices canvas" + ".right") <= width,
               f"at {width} pixels a line has {most} columns", (wide, line))
-        for state in ("#stage=decoder.1.cross_attention.q&view=matrices", "#stage=output.logits"):
+        for state in ("#stage=decoder.1.cross_attention.q&view=matrices", "#way=backward&stage=output.logits"):
             live = Live(browser, state, (width, height))
             claim(live.run("[...document.querySelectorAll('#flow-matrices .table')].every("
                            "one => one.scrollWidth <= one.clientWidth)"), f"{state}: no table is cut off")

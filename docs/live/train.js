@@ -70,7 +70,7 @@ let before;           // an earlier one, whose curve stays for comparison
 let earlier = [];     // all others, the last first
 let refused = false;  // has the last new one failed to begin?
 let beginning = false;   // a training is being made
-let pairs = new Uint8Array();   // the user's own, as TSV
+let pairs = "";       // the user's own, as TSV
 
 const NOTHING = "(nothing: <end> at once)";    // an empty answer
 
@@ -152,9 +152,10 @@ function showCommand() {
 // The first pair of the task, before anything is trained.
 async function showPair() {
   const task = $("task").value;
-  const bytes = task === "own" ? pairs : await unpacked(`${dataOf(task)}.train.tsv`);
+  const text = task === "own" ? pairs
+    : new TextDecoder().decode((await unpacked(`${dataOf(task)}.train.tsv`)).subarray(0, 1000));
   if (task !== $("task").value) return;
-  const [line] = new TextDecoder().decode(bytes.subarray(0, 1000)).split("\n");
+  const [line] = text.split("\n");
   $("pair").textContent = line ? "The first pair: " + line.replace("\t", " → ") : "";
 }
 
@@ -190,14 +191,13 @@ class Training {
   // Is it what the fields say now?
   isChosen() {
     return this.arguments === argumentsNow() && this.broken === brokenNow()
-      && (this.task !== "own" || this.pairs.length === pairs.length
-        && this.pairs.every((byte, i) => byte === pairs[i]));
+      && (this.task !== "own" || this.pairs === pairs);
   }
 
   // Fails, with the program's words, if data or options are wrong.
   async begin() {
     if (this.task === "own")
-      await this.engine.write("pairs.tsv", this.pairs);
+      await this.engine.write("pairs.tsv", new TextEncoder().encode(this.pairs));
     else
       for (const name of ["train", "valid"].map(part => `${dataOf(this.task)}.${part}.tsv`))
         await this.engine.write(name, await unpacked(name));
@@ -390,8 +390,8 @@ function showPoint() {
 // ---------------------------------------------------------------- begin
 
 // What is typed, as TSV: a line without a tab is cut at " = " or ";".
-const typedPairs = text => new TextEncoder().encode(text.split("\n").map(line =>
-  line.includes("\t") ? line : line.replace(/ = |;/, "\t")).join("\n"));
+const typedPairs = text => text.split("\n").map(line =>
+  line.includes("\t") ? line : line.replace(/ = |;/, "\t")).join("\n");
 
 function beginFields() {
   for (const [value, {name}] of Object.entries(TASKS))
