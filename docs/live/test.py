@@ -88,9 +88,9 @@ def test_recorded(browser):
                  "it is drawn from recorded numbers, with the first matrix")
     recorded = live.text("#flow-loss")
     travels(live)
-    live.reads("#flow-title", "Weights")
-    claim(live.run("document.querySelectorAll('#flow-matrices tbody td').length") == 36,
-          "with the weights of each layer that it passes")
+    live.becomes("document.querySelector('#flow-title').textContent.includes('Weights')"
+                 " && document.querySelectorAll('#flow-matrices tbody td').length === 36",
+                 "with the weights of each layer that it passes")
     claim(Live(browser).text("#flow-loss")[:60] == recorded[:60],
           "they say what the program then says", recorded)
 
