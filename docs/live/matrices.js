@@ -100,11 +100,13 @@ class Digits {
   cell(place, x, most, tabIndex) {
     const {name, what} = place, cell = make("td", {title: x === null ? "" : String(x)});
     cell.textContent = what === "gradient" ? short(x) : writerOf(name && kindOf(name))(x);
-    tint(cell, x, name && kindOf(name) === "mask" ? 2 * most : most);
+    const isEdited = what === "value" && flow.edits.has(keyOf(place));
+    if (what === "value" && isMasked(name, x) && !isEdited) cell.classList.add("hatched");
+    else tint(cell, x, name && kindOf(name) === "mask" ? 2 * most : most);
     if (!name) return cell;
     cell.place = place;
     cell.tabIndex = tabIndex;
-    cell.classList.toggle("changed", what === "value" && flow.edits.has(keyOf(place)));
+    cell.classList.toggle("changed", isEdited);
     return cell;
   }
 
@@ -121,6 +123,9 @@ class Digits {
 
   focus({i, j}) { this.cells.find(({place}) => place.i === i && place.j === j)?.focus(); }
 }
+
+// Does a mask hide this key? Softmax gives the weight 0 to no other.
+const isMasked = (name, x) => name && x === 0 && ["mask", "weights"].includes(kindOf(name));
 
 // A number among others, of which `most` is the largest size.
 function tint(cell, x, most) {

@@ -268,6 +268,7 @@ def test_changes(browser):
     live = Live(browser, "#stage=decoder.0.self_attention.weights")
     first = live.text("#flow-loss")
     weights = live.texts("#flow-matrices td")
+    claim(len(live.texts("#flow-matrices .hatched")) == 15, "keys that the mask hides are hatched")
     live.press_at("#flow-inputs [data-name$=mask] td", 2)
     claim(live.texts("#flow-matrices td")[2] != weights[2] == "0"
           and live.text("#flow-loss") != first, "a cell of the mask that is turned shows a key")
