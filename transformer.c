@@ -4075,25 +4075,41 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 int utf8_number(const char *s); // its number, or -1 if it is not valid
 int utf8_length(const char *s); // its length in bytes, or 0
 
-// The columns of a text in a terminal: none for a mark at a letter, two for
-// East Asian characters and emoji. (Marks of rare scripts may shift pictures.)
+// What takes no column in a terminal, mostly marks at a letter, and what takes
+// two: ranges in hexadecimal. (Marks of rare scripts may shift pictures.)
+const char no_column[] =
+    "300-36f 483-489 591-5bd 5bf 5c1-5c2 5c4-5c5 5c7 "  // Cyrillic, Hebrew
+    "610-61a 61c 64b-65f 670 6d6-6dc 6df-6e4 6e7-6e8 6ea-6ed "    // Arabic
+    "8ca-8e1 8e3-902 93c 941-948 94d 951-957 962-963 "        // Devanagari
+    "981 9bc 9c1-9c4 9cd a01-a02 a3c a41-a51 a70-a71 " // Bengali, Gurmukhi
+    "a81-a82 abc ac1-ac8 acd b01 b3c b3f b41-b44 b4d-b56 " // Gujarati, Odia
+    "bc0 bcd c3e-c40 c46-c56 cbc cbf cc6 ccc-ccd " // Tamil, Telugu, Kannada
+    "d41-d44 d4d dca dd2-dd6 7a6-7b0 "        // Malayalam, Sinhala, Thaana
+    "e31 e34-e3a e47-e4e eb1 eb4-ebc ec8-ecd "                 // Thai, Lao
+    "f71-f7e f80-f84 f86-f87 f8d-fbc "                           // Tibetan
+    "102d-1030 1032-1037 1039-103a 103d-103e "                   // Burmese
+    "17b4-17b5 17b7-17bd 17c6 17c9-17d3 17dd "                     // Khmer
+    "1160-11ff 200b-200f 2028-202e 2060-206f 20d0-20f0 3099-309a fe00-fe0f";
+const char two_columns[] = // East Asian characters and emoji
+    "1100-115f 2e80-a4cf ac00-d7a3 f900-faff fe30-fe6f ff01-ff60 ffe0-ffe6 "
+    "1f300-1faff 20000-3fffd";
+
+// Whether a character is in one of the ranges.
+bool in_ranges(long c, const char *ranges) {
+    for (char *r = (char *)ranges; *r;) {
+        long first = strtol(r, &r, 16);
+        long last = *r == '-' ? strtol(r + 1, &r, 16) : first;
+        if (first <= c && c <= last)
+            return true;
+    }
+    return false;
+}
+
+// The columns that a text takes in a terminal.
 int columns(const char *s) {
-    const char *runs = "lc-34+7n-7+7b-19+1-1+1-2+1-2+1-1+20-b+1-1+1a-l+g-1+2t-7"
-        "+2-6+2-2+1-4+1u-r+2j-b+1m-9+9-1+4a-8+16-o+1-w+1j-1+1-1+4-8+4-1+3-7+a-"
-        "2+t-1+1m-1+4-4+8-1+1c-5+1l-1+4-h+u-2+f-2+1l-1+4-8+4-1+18-8+1m-1+2-1+1"
-        "-4+8-a+17-1+1p-1+c-1+1e-1+3-1+1j-1+1-3+5-h+16-1+1m-1+2-1+6-1+5-2+1e-2"
-        "+1l-2+4-4+8-1+1f-1+20-1+7-5+2i-1+2-7+c-8+2q-1+2-9+b-6+4j-e+1-5+1-2+5-"
-        "1c+34-4+1-6+1-2+2-2+1e-4+d-1+2-2+6-1+f-1+2q+2o+0-4g+14k-2+1-7+8-1+2-b"
-        "+9-1+k2-2c+cs-3+1-d+1-7+ma-5+o-7+1d-g+2o-x+2of+bu+0-4+0+2z+0-2+0+myd+"
-        "1f4+8mc+6l8+e8+lc-g+g-g+0+1s+3z-1+1+2o+3j+7+1c0p+1kw+zk+2t4u+e1oj-dr";
-    int n = 0; // runs, to the base 36: so many with one column, -none or +two
-    for (long c; (c = utf8_number(s)) > 0; s += utf8_length(s), n++)
-        for (char *r = (char *)runs; *r;) {
-            c -= strtol(r, &r, 36);
-            long run = strtol(r, &r, 36);
-            n += c < 0 || c >= labs(run) ? 0 : run < 0 ? -1 : 1;
-            c -= labs(run);
-        }
+    int n = 0;
+    for (int c; (c = utf8_number(s)) > 0; s += utf8_length(s))
+        n += in_ranges(c, no_column) ? 0 : in_ranges(c, two_columns) ? 2 : 1;
     return n;
 }
 
