@@ -25,7 +25,7 @@
 // ## The model in one picture
 //
 // On the left is the *encoder*, which reads a sentence; on the right, the
-// *decoder*, which writes its translation. You need not know the boxes yet. An
+// *decoder*, which writes its translation. Later chapters explain the boxes. An
 // *embedding* is a vector for a word and its place, or *position* (chapter 4).
 // *Attention* lets each position fetch information from the others (2, 3). The
 // *feed-forward network* changes each position by itself (5). A *norm* keeps
@@ -58,8 +58,8 @@
 //
 // ## Letters
 //
-// Sizes have one letter each, everywhere: in formulas, in the comments that
-// give the shape of a matrix, and as names of local variables.
+// Each size has one letter everywhere: in formulas, in the comments that give
+// the shape of a matrix, and as names of local variables.
 //
 //     B  sentences in a batch        D  width of the model (d_model)
 //     S  length of the source        H  heads
@@ -75,15 +75,15 @@
 // *Weights* are the attention weights of chapter 2; what is learned is called
 // *parameters*, except that a layer's matrix is its `weight`, as in PyTorch. A
 // *token* is what the model reads and writes: until chapter 14, a word.
+// *Memory* is the encoder's output, except where bytes are meant.
 //
-// What a layer is given is x, and what it makes of it is y or out, unless they
-// have names of their own. A gradient is named after the thing it belongs to:
-// `dq` is ∂loss/∂q and has the shape of q. Each function x_forward is followed
-// by its x_backward. (Only transformer_forward comes later, after the masks.)
-// If a forward pass has several steps, they are numbered (1), (2), …; the
-// backward pass takes them in reverse order. Gradients are added to what is
-// there (`+=`), because a thing that is used twice receives gradients from both
-// uses; whoever owns the memory clears it first. Exceptions are marked.
+// A layer's input is x and its output y or out, unless a name says more. A
+// gradient is named after the thing it belongs to: `dq` is ∂loss/∂q and has the
+// shape of q. Each function x_forward is followed by its x_backward. (Only
+// transformer_forward comes later, with the masks.) The steps of a forward pass
+// are numbered (1), (2), …; the backward pass takes them in reverse order.
+// Gradients are added (`+=`), because what is used twice gets gradients from
+// both uses; the caller clears them first. Exceptions are marked.
 //
 // The pages in docs/ are made from this file. Lines that begin with "//@" are
 // for the program that makes them, but three kinds are for you, too: `run
@@ -128,7 +128,7 @@
 
 #if defined __clang__
 #pragma STDC FP_CONTRACT OFF
-#elif defined __GNUC__ && !defined __STRICT_ANSI__ // strict C has it so
+#elif defined __GNUC__ && !defined __STRICT_ANSI__ // off in strict C
 #pragma GCC optimize("fp-contract=off")
 #endif
 
@@ -285,10 +285,10 @@ int min_int(int a, int b), max_int(int a, int b); // the smaller, the larger
 //
 // Where the compiler offers OpenMP, a loop marked PARALLEL_FOR shares its
 // iterations among threads, if `work`, a rough count of the numbers that it
-// handles, is worth waking them; elsewhere the mark expands to nothing. One
-// rule is kept throughout the file: each number is computed by one thread, in
-// one order. So the same seed gives the same bits with any number of threads,
-// and every error can be reproduced.
+// handles, is large enough to wake them; elsewhere the macro expands to
+// nothing. One rule is kept throughout the file: each number is computed by one
+// thread, in one order. So the same seed gives the same bits with any number of
+// threads, and every error can be reproduced.
 
 #if defined TRANSFORMER_DOUBLE || defined TRANSFORMER_POISON \
     || defined TRANSFORMER_MALLOC || defined TRANSFORMER_DEBUG
@@ -369,9 +369,9 @@ double uniform(uint64_t *state); // the next of a sequence, 0 ≤ result < 1
 //            └─ 0 0         0         1/4      5 9 ─┘
 //
 // The dot products 1, 0 and 0 are multiplied by a *scale*, here log 2 (later
-// 1/√K). e to the power of the results is 2, 1 and 1, so the weights are as 2
-// to 1 to 1: the query takes half of the first value. A second query matches
-// no key better than the others and takes the mean of all values:
+// 1/√K). The exponentials of the results are 2, 1 and 1, so the weights are in
+// that ratio, and the query takes half of the first value. A second query
+// matches no key better than others and takes the mean of all values:
 //
 //     q  1 0     k  1 0     v  1 2       scaled      log 2   0   0
 //        0 0        0 1        3 4                     0     0   0
@@ -398,9 +398,8 @@ double uniform(uint64_t *state); // the next of a sequence, 0 ≤ result < 1
 // mean has a derivative, and a look-up has none.
 //
 // Now a trained model reads "the red car is fast". For "the", one of the four
-// attentions in the last layer of its encoder (layer 1; all counts begin with
-// 0) fetches this much from each word and from the token that ends the
-// sentence:
+// attentions in the last layer of its encoder (layer 1; we count from 0)
+// fetches this much from each word and from the token that ends the sentence:
 //
 //     the    red    car    is     fast   end
 //     0.08   0.08   0.72   0.03   0.02   0.06
@@ -417,11 +416,10 @@ double uniform(uint64_t *state); // the next of a sequence, 0 ≤ result < 1
 // very digits. This sentence was not in its training data. The other three
 // attentions give "car" 0.97, 1.00 and 0.84.)
 //
-// A weight says where attention goes, not yet why the model says what it says.
-// Here it is the reason, too. Take the encoder's vector of "the" from a
-// sentence whose noun has the other gender, and leave all others: of 357 French
-// words like "la", 98 % change ("Where does the model know it from?", chapter
-// 13).
+// A weight says where attention goes, but not why the model writes a word. Here
+// it is the reason, too: if the encoder's vector of "the" alone is replaced by
+// that of a sentence whose noun has the other gender, 98 % of 357 French words
+// like "la" change ("Where does the model know it from?", chapter 13).
 //
 // Why the scale 1/√K? If the numbers in q and k are independent with mean 0 and
 // variance 1, each product of two has variance 1, and the sum of K products has
@@ -699,7 +697,7 @@ typedef struct {
 // outputs and embeddings. At a high rate the difference is large: on 4,700 real
 // pairs and with a rate of 0.3, three models with dropout in all places had a
 // mean BLEU (chapter 12) of 5.9, and three with dropout in the paper's places
-// 12.9. The paper's are `--attention-dropout 0 --activation-dropout 0`.
+// 12.9. For the paper's, set `--attention-dropout 0 --activation-dropout 0`.
 
 // out = dropout(softmax(scale · q kᵀ)) v                 [section 3.2.1, eq. 1]
 // Given: q (T,K), k and v (S,K), the mask (T,S) of one sentence. Written:
@@ -788,8 +786,8 @@ void attention_forward(Head a, Mask mask) {
 // by Σ_j dk_j · u. That is 0 for every u: the dk of all keys sum to zero. The
 // key bias of chapter 3 is such a u, so its gradient is exactly zero.
 
-// d.q, d.k and d.v are added to; d.out is given; d.weights is room. a is as the
-// forward pass left it.
+// d.q, d.k and d.v are added to; d.out is given; d.weights is scratch. a is as
+// the forward pass left it.
 void attention_backward(Head d, Head a) {
     SHAPE(d.q, a.q.rows, a.q.cols);
     SHAPE(d.k, a.k.rows, a.k.cols);
@@ -815,8 +813,8 @@ void attention_backward(Head d, Head a) {
 
 // The next example prints a table: for each tensor its shape, the gradient of
 // one element by the backward pass and by differences, and how many elements
-// agree to within 1e-6. Gradients start at a nonzero number, subtracted again
-// at the end: this exposes a function that overwrites where it should add.
+// agree to within 1e-6. Gradients start at a nonzero number, subtracted at the
+// end. This exposes a function that overwrites where it should add.
 //
 //@ run build/examples attention_gradient
 
@@ -842,10 +840,10 @@ void attention_backward(Head d, Head a) {
 // without it, the numbers of different heads would not meet before the next
 // linear layer.
 //
-// Many heads need no more multiplications than one: scores for one head of
-// width D take T·S·D of them, for H heads of width D/H, H · T·S·D/H. Nor do
-// they need more parameters, since their widths add up to D. What grows with H
-// is the number of attention weights, T·S for each head, and the work of
+// Many heads need no more multiplications than one: the scores of one head of
+// width D take T·S·D, and those of H heads of width D/H take H · T·S·D/H. Nor
+// do they need more parameters, since their widths add up to D. What grows with
+// H is the number of attention weights, T·S for each head, and the work of
 // softmax on them. The price: each head compares only D/H numbers.
 //
 //@ plumbing what every step is given: sizes, memory, a key for dropout
@@ -973,8 +971,8 @@ void linear_backward(Mat dx, Linear *dw, Mat dy, Mat x, const Linear *w) {
 
 // ## Heads are slices of columns
 //
-// The paper gives each head matrices W of its own, (D,K). Put side by side, the
-// H matrices for the queries make one (D,D) matrix, W_q, and one product makes
+// The paper gives each head its own matrices W, (D,K). Put side by side, the H
+// matrices for the queries make one (D,D) matrix, W_q, and one product makes
 // the queries of all heads: head h finds its own in columns hK … hK+K-1. (W_k
 // and W_v are built in the same way; Wᴼ is W_o from here on.) The sentences of
 // a batch lie one below the other. So the queries of head h in sentence b are a
@@ -1019,9 +1017,9 @@ typedef struct {
     Dropout dropout;
 } MultiHeadSaved;
 
-// Head i of B·H, as views: head i % H of sentence i / H. Each has a dropout of
-// its own, since the same noise must not fall on every head. `room` is how many
-// rows of k a sentence has: S, and more in the cache of chapter 12.
+// Head i of B·H, as views: head i % H of sentence i / H. Each has its own
+// dropout, since the same noise must not fall on every head. `room` is how many
+// rows of k a sentence has: S, or more in the cache of chapter 12.
 Head head_of(const MultiHeadSaved *s, int i) {
     int B = s->sentences, H = s->heads, b = i / H, h = i % H;
     int T = s->q.rows / B, S = s->weights.cols, K = s->q.cols / H;
@@ -1052,8 +1050,8 @@ void make_keys(Pass *pass, MultiHeadSaved *s, const MultiHead *w, Mat memory) {
 }
 
 // Queries of x (B·T,D), compared with the first S keys of their sentence in s,
-// with the mask (B of T,S) -> (B·T,D). Each head reads and writes blocks of its
-// own, so the threads can share them.
+// with the mask (B of T,S) -> (B·T,D). Each head reads and writes its own
+// blocks, so the threads can share them.
 Mat attend(Pass *pass, MultiHeadSaved *s, const MultiHead *w, Mat x, int S,
            Mask mask) {
     int H = pass->config->heads;
@@ -1208,9 +1206,9 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
 //
 // Moving on by a fixed number of positions turns each hand by a fixed angle,
 // wherever you start; that is a linear map, and attention can learn it. And if
-// two hands turn by the same angle, the angle between them stays, and so does
-// their dot product. So the dot product of two positions depends only on their
-// distance.
+// two hands turn by the same angle, the angle between them stays the same, and
+// so does their dot product. So the dot product of two positions depends only
+// on their distance.
 //
 // The codes can be learned instead (`--positions learned`): a second table with
 // a row for each position. It knows nothing of positions beyond the last one
@@ -1359,7 +1357,7 @@ void activation_forward(Mat to, Mat x, int activation) {
         const real *from = row(x, i);
         if (activation == RELU)
             for (int j = 0; j < x.cols; j++)
-                y[j] = (double)from[j] <= 0 ? 0 : from[j]; // NaN stays
+                y[j] = (double)from[j] <= 0 ? 0 : from[j]; // NaN is kept
         else
             for (int j = 0; j < x.cols; j++)
                 y[j] = from[j] * normal_below(from[j]);
@@ -1558,11 +1556,11 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 // every x, and a stretch of all deviations from the mean. (In the example, [1,
 // 1, 5, 5] and [-2, -2, 6, 6] give the same n.) Then the loss does not change,
 // so nothing of dx may point in these two directions: that of the vector 1 =
-// (1, 1, …, 1), and that of n. What remains of dn, when its parts along 1 and
-// along n have been taken away, only has to be divided by σ, since a change h
-// of x that goes in neither direction leaves μ and σ as they are and changes n
-// by h/σ. (Its numbers sum to 0, so μ stays; and σ² changes by 2σ/D times n ·
-// h, which is 0, too.)
+// (1, 1, …, 1), and that of n. So take away the parts of dn along 1 and along
+// n. What remains only has to be divided by σ, since a change h of x that goes
+// in neither direction leaves μ and σ as they are and changes n by h/σ. (Its
+// numbers sum to 0, so μ keeps its value; and σ² changes by 2σ/D times n · h,
+// which is 0, too.)
 //
 // The part of a row along 1 is its mean, in every column. The part of dn along
 // n is n (dn · n)/(n · n), and n · n = D, since n has variance 1 (without ε):
@@ -1662,7 +1660,7 @@ void norm_backward(Pass *pass, const NormSaved *s, const Norm *w, Norm *dw,
 //     dropped      4    0    3    0    5      two of five are gone
 //     divided    6.67   0    5    0   8.33    by 0.6; mean 4, over many draws 3
 //
-// The backward pass must drop the gradients of the same numbers. No mask is
+// The backward pass must drop the gradients of the same numbers. Nothing is
 // stored for that: whether a number is dropped depends only on its place and a
 // key, which a `Dropout` remembers. Dropout is multiplication by a constant (0
 // or 1/(1-p)), so its backward pass is the same function of the gradient.
@@ -1709,7 +1707,7 @@ void dropout(Mat x, Dropout d) {
 //
 //@ figure norms instead
 //
-// In code, h is what the sub-layer is given, and y what it makes of it:
+// In code, h is the input of the sub-layer, and y its output:
 //
 //     post-norm    h = x           y = sublayer(h)    out = norm(x + y)
 //     pre-norm     h = norm(x)     y = sublayer(h)    out = x + y
@@ -2125,21 +2123,21 @@ Mat decoder_backward(Pass *pass, const DecoderSaved *s, const Decoder *w,
 // ## The whole model
 //
 // Two embeddings, two stacks, and a last linear layer that turns each position
-// of the decoder into V scores, one for each word that could come next: the
-// *logits*. Softmax turns them into probabilities; that is left to the loss.
+// of the decoder into V numbers, the *logits*, one for each word that could
+// come next. Softmax turns them into probabilities; that is left to the loss.
 //
 //@ figure model
 //
 // The last layer and the target embedding are both tables with D numbers for
-// each word. The paper makes them one [section 3.4]: a word's score is then the
+// each word. The paper makes them one [section 3.4]: a word's logit is then the
 // dot product of what the decoder wants to say with the vector of that word.
 // This is *weight tying*; `--tie` does it: `output.weight` is a view of the
-// embedding, transposed. The two gradients add up in one matrix, without extra
+// embedding, transposed. Both gradients add up in one matrix, without extra
 // code.
 //
 //@ deviation
-// Source and target have embeddings of their own, since they have vocabularies
-// of their own, and tying is an option that joins target embedding and output.
+// Source and target have separate embeddings, since they have separate
+// vocabularies, and tying is an option that joins target embedding and output.
 // The paper has one vocabulary for both languages and shares all three.
 
 //@ plumbing a list of all tensors, and their numbers in one block
@@ -2238,8 +2236,8 @@ void initialize(const TensorList *l, uint64_t seed) {
 
 // ### What the list says
 //
-// The names and shapes (in a saved model biases and gains have one dimension:
-// (F) where this says (1,F)):
+// Names and shapes (in a saved model biases and gains have one dimension, as
+// (F)):
 //
 //     source_embedding.weight                      (V,D)  V of the source
 //     target_embedding.weight                      (V,D)  V of the target
@@ -2262,8 +2260,7 @@ void initialize(const TensorList *l, uint64_t seed) {
 // `transformer info` counts them for any configuration (chapter 13).
 
 //@ plumbing the tensors of each part, in the order of a saved model
-// What the parts of a model are made of. A linear layer: in × out weights and
-// out biases.
+// The parts of a model. A linear layer: a weight (in,out) and a bias (1,out).
 void list_linear(TensorList *l, Linear *w, int in, int out, Name path) {
     list_tensor(l, &w->weight, in, out, INIT_XAVIER,
                 join(path.text, ".weight"));
@@ -2393,7 +2390,7 @@ Transformer *transformer_zeros(const Config *config) {
     return t;
 }
 
-// A model; its parameters are zero, and wait for `initialize`.
+// A model whose parameters are zero until `initialize` sets them.
 Transformer *transformer_new(const Config *config) {
     Transformer *t = transformer_zeros(config);
     add_sinusoids(t);
@@ -2433,8 +2430,7 @@ Mat encode(Pass *pass, Saved *s, const Transformer *t, const int *ids, int S,
 }
 
 // ids (B·T), with the memory that encode has left in s -> logits (B·T,V).
-// transformer_forward, which makes the masks and calls both, follows in
-// chapter 9.
+// transformer_forward, which makes the masks and calls both, is in chapter 9.
 Mat decode(Pass *pass, Saved *s, const Transformer *t, const int *ids, int T,
            Masks masks) {
     Mat x = embedding_forward(pass, &s->target, t->target_embedding,
@@ -2445,8 +2441,7 @@ Mat decode(Pass *pass, Saved *s, const Transformer *t, const int *ids, int T,
 }
 
 // Backward, everything in reverse. The one place to look at twice is dmemory:
-// by the time the encoder's turn comes, all layers of the decoder have added to
-// it.
+// when the encoder's turn comes, all layers of the decoder have added to it.
 //
 //@ figure gradient-ways
 
@@ -2472,11 +2467,11 @@ void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
 // Which keys may a query see? Two rules decide, and both need only token ids.
 //
 // **Padding.** Sentences of a batch have different lengths, and a matrix is a
-// rectangle, so short sentences are filled up with token 0, the pad. A pad
-// stands for nothing: no query may see it. The mask hides *keys* (columns);
-// what a padded *query* (row) computes does not matter, since nobody looks at
-// it and the loss does not count it. Hiding rows instead is a common mistake:
-// the padding then still takes its share of everybody's attention.
+// rectangle, so short sentences are filled up with token 0, the pad. A pad has
+// no meaning: no query may see it. The mask hides *keys* (columns); what a
+// padded *query* (row) computes does not matter, since nobody looks at it and
+// the loss does not count it. Hiding rows instead is a common mistake: the
+// padding then still takes its share of everybody's attention.
 //
 // **The future.** In training the decoder is given the whole translation at
 // once, and each position must predict the next word. It must not copy that
@@ -2649,8 +2644,7 @@ void pairs_free(Pairs *p) {
 //@ figure bucketing instead
 //
 // This is called bucketing. An epoch of `make run` has 101,000 tokens; without
-// sorting it would compute 155,000 places, and sorted as below it computes
-// 115,000.
+// sorting it would compute 155,000 places, and sorted as below 115,000.
 //
 // But a gradient should come from a mixture of the data, a different one in
 // each epoch. So shuffle all pairs; divide them into pools of eight batches;
@@ -2763,9 +2757,8 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 //@ chapter training
 // # 11. Training
 //
-// Training repeats one step: run a batch forward, measure how wrong it was,
-// run backward to find how each parameter contributed, and change each a
-// little.
+// Training repeats one step: run a batch forward, measure how wrong it was, run
+// backward to find what each parameter contributed, and adjust each.
 //
 // ## The loss
 //
@@ -2788,8 +2781,7 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 //
 //     loss = -log p_y = log Σ_j e^(z_j) - z_y
 //
-// The first term, the logarithm of the sum, is called log-sum-exp, lse for
-// short.
+// The first term, the logarithm of the sum, is called log-sum-exp, or lse.
 //
 // Three numbers to judge a loss by: a model that knows nothing and finds all V
 // words equally likely has the loss log V (for V = 150 that is 5.01); one that
@@ -2803,16 +2795,15 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 // and the model translates "la voiture est très vieille est très petits". After
 // 470 it is 0.0025, and the translation is right.
 //
-// In numbers, for three words, counted from 0, and logits z = (1, 2, 0), word 1
-// being expected:
+// In numbers, for three words with logits z = (1, 2, 0), if word 1 is expected:
 //
 //     e^z     2.718  7.389  1.000      sum 11.107     lse = log 11.107 = 2.408
 //     softmax 0.245  0.665  0.090      loss = 2.408 - 2 = 0.408 = -log 0.665
 //
 //@ plumbing label smoothing: a little less certainty
-// *Label smoothing* asks for a little less certainty: instead of putting all
-// its weight on the expected word, the target distribution q puts ε/V on every
-// word and adds the remaining 1-ε to the expected one. [section 5.4]
+// *Label smoothing* asks for a little less certainty: instead of giving all
+// probability to the expected word, the target distribution q gives ε/V to
+// every word and adds the remaining 1-ε to the expected one. [section 5.4]
 //
 //     z_j, p_j     for the logit and the probability of word j
 //     q_j          for its share in the target distribution
@@ -3048,12 +3039,12 @@ double clip_factor(double norm, double clip) {
 // the gradients. In the same way v̂ is a weighted mean of their squares. This
 // division is called *bias correction*. [section 5.3]
 //
-// Follow one parameter whose gradient is always 3. After the first step m =
-// 0.3 and v = 0.18; m̂ = 0.3/0.1 = 3 and v̂ = 0.18/0.02 = 9; the step is rate
-// · 3/√9, just the rate. After the second it is the same. Were the gradient
-// always 300, the step would again be the rate. What matters is whether the
-// gradient keeps its sign: where the sign keeps changing, m is near 0, and the
-// parameter hardly moves.
+// Follow one parameter whose gradient is always 3. After the first step m = 0.3
+// and v = 0.18; m̂ = 0.3/0.1 = 3 and v̂ = 0.18/0.02 = 9; the step is rate ·
+// 3/√9, just the rate. After the second it is the same. If it were always 300,
+// the step would still be the rate. What matters is whether the gradient keeps
+// its sign: where it keeps changing, m is near 0 and the parameter hardly
+// moves.
 
 // n parameters, with everything that a step needs to know of them.
 typedef struct {
@@ -3132,8 +3123,7 @@ enum { NOAM, CONSTANT, SCHEDULES }; // Recipe.schedule; constant warms up too
 
 //@ plumbing the hyperparameters, in one struct
 // How to train: the *hyperparameters*, which are chosen and not learned. (The
-// sizes in Config are such choices, too.) The table in chapter 15 has the
-// defaults.
+// sizes in Config are such choices, too.) Chapter 15 has the defaults.
 typedef struct {
     double rate;      // the peak of the learning rate
     int warmup;       // steps
@@ -3165,7 +3155,7 @@ double learning_rate(const Recipe *r, int64_t t) {
 //
 //@ figure training-step
 //
-//@ plumbing the four blocks of numbers, and what is known of a step
+//@ plumbing the four blocks of numbers, and the report on a step
 // Four blocks of numbers in the same order: parameters, gradients, m and v.
 
 typedef struct {
@@ -3176,7 +3166,7 @@ typedef struct {
     Arena arena;
 } Trainer;
 
-// What is known of a step.
+// A report on one step.
 typedef struct {
     int64_t step;         // its number, from 1
     Loss loss;            // of its batch
@@ -3206,8 +3196,8 @@ void trainer_free(Trainer *t) {
 //@ core
 // A step has two halves. The first adds the gradient of a batch to the
 // gradients that are there, and the caller says by how many tokens to divide:
-// so a batch that is too large for the memory, or is shared by several
-// machines, can be cut into parts, whose gradients add up to that of the whole.
+// so a batch that is too large for one machine, or shared by several, can be
+// cut into parts, whose gradients add up to that of the whole.
 
 // Forward, loss, backward. The gradient of the batch's summed loss, divided by
 // `tokens`, is added to t->gradient. `noise` is the key of all its dropout.
@@ -3292,12 +3282,12 @@ Loss evaluate_loss(const Transformer *model, const Pairs *p, int batch_size,
 //@ core
 // Which of the models that a run passes through should be used? The newest (the
 // paper averages its newest few). Held-out data only show how good it is. Their
-// loss would be a bad way to choose: it often rises while the model still
-// gets better, because a model that is sure of itself pays dearly for each
-// mistake. In one run on 4,691 real pairs, the model with the lowest loss had a
-// BLEU (chapter 12) of 4.3, and the last one, with a much higher loss, 13.5.
-// And to choose by accuracy hardly pays: in four such runs it gained at most
-// about one point.
+// loss would be a bad way to choose: it often rises while the model still gets
+// better, because a model that is sure of itself pays dearly for each mistake.
+// In one run on 4,691 real pairs, the model with the lowest loss had a BLEU
+// (chapter 12) of 4.3, and the last one, with a much higher loss, 13.5.
+// Choosing by accuracy hardly pays either: in four such runs it gained about
+// one point at most.
 
 // ## The loop
 //
@@ -3431,7 +3421,7 @@ typedef struct {
     LayerCache *layer; // L of them
 } Cache;
 
-// Room for the keys and values of so many positions.
+// Room for the keys and values of that many positions.
 MultiHeadSaved empty_cache(Arena *arena, const MultiHead *w, int rows) {
     return (MultiHeadSaved){.k = arena_mat(arena, rows, w->key.weight.cols),
                             .v = arena_mat(arena, rows, w->value.weight.cols)};
@@ -3459,8 +3449,7 @@ Cache decoder_start(Pass *pass, const Transformer *t, const int *ids, int B,
 }
 
 // Writes key and value of the new position t of each sentence, x (B,D), to rows
-// b·P + t of the cache s. A row stride of a whole sentence makes a view of
-// these rows.
+// b·P + t of the cache s. A view of these rows has the stride of a sentence.
 void extend_cache(Pass *pass, MultiHeadSaved *s, const MultiHead *w, Mat x,
                   int t) {
     MultiHeadSaved own;
@@ -3666,8 +3655,7 @@ double length_penalty(int length, double A) {
 }
 
 // The N best candidates, the best first, and how many there are: open
-// hypotheses (N), each with one more token; logits (N,V). Of equals the first
-// is better.
+// hypotheses (N), each with one more token; logits (N,V). Ties go to the first.
 int best_candidates(Hypothesis *best, const Hypothesis *open, Mat logits) {
     int N = logits.rows, count = 0;
     for (int r = 0; r < N && open[r].sum > -INFINITY; r++) {
@@ -3873,14 +3861,14 @@ Sentence *translate_all(const Transformer *model, const Sentence *source, int n,
 //
 // Besides the loss there are two measures of whole translations. *Exact match*
 // is the share of sentences that agree with the reference word for word. *BLEU*
-// (Papineni and others, 2002) asks which share pₙ of the runs of n words also
+// (Papineni and others, 2002) asks what share pₙ of the runs of n words also
 // occurs in the reference, for n from 1 to 4. It is the geometric mean of the
 // four shares, times a penalty for being too short.
 //
 //     bleu = min(1, e^(1 - r/c)) (p_1 p_2 p_3 p_4)^(1/4)
 //
-// with c words in all translations and r in all references. A run counts as
-// often as the reference has it and no more. Runs with an unknown word never
+// with c words in all translations and r in all references. A run counts no
+// more often than it occurs in the reference. Runs with an unknown word never
 // match.
 //
 //     reference    la voiture rouge est rapide        r = 5
@@ -4021,7 +4009,7 @@ void write_quoted(FILE *file, const char *token, char end) {
 }
 
 // All weights of all kinds, layers and heads; pass and s are those of look().
-// The names are those of the tokens that the encoder and the decoder have read.
+// The names are the tokens that the encoder and the decoder have read.
 void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
                          const char *const *source, const char *const *input) {
     int L = pass->config->layers, H = pass->config->heads;
@@ -4069,9 +4057,9 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 //
 // Do not read too much into such a picture. Attention tells where values came
 // from, not what they held: in the encoder, each position has already looked at
-// all the others.
+// all others.
 
-// What chapter 14 says of the character at `s`, in UTF-8.
+// From chapter 14, for the character at `s` in UTF-8.
 int utf8_number(const char *s); // its number, or -1 if it is not valid
 int utf8_length(const char *s); // its length in bytes, or 0
 
@@ -4267,10 +4255,10 @@ double saved_bytes(const Config *c, double B, double S, double T) {
     return sizeof(real) * (c->layers * (encoder + decoder) + ends);
 }
 
-// ## Here ends the Transformer
+// ## The Transformer ends here
 //
 // All of the paper is above. What follows in this file makes a program of it:
-// the interlude says how the tools of chapter 1 work, and chapters 14 to 16
+// the interlude shows how the tools of chapter 1 work, and chapters 14 to 16
 // turn text into numbers, save models, and read a command line.
 
 //@ chapter engine_room
@@ -4292,8 +4280,8 @@ double saved_bytes(const Config *c, double B, double S, double T) {
 #define TRANSFORMER_POSIX 1
 #endif
 
-// Whether a control character begins here: what is below the space, DEL (7f),
-// and U+0080 to U+009F, which are two bytes each.
+// Whether a control character begins here: one below the space, DEL (7f), or
+// one from U+0080 to U+009F, which are two bytes each.
 bool is_control(const char *text) {
     const unsigned char *c = (const unsigned char *)text;
     return *c < ' ' || *c == 0x7f
@@ -4311,7 +4299,7 @@ char *printable(char *text) {
 
 // Prints "transformer: " and the formatted reason.
 void complain(const char *format, va_list arguments) {
-    static char text[1 << 16]; // a path is shorter
+    static char text[1 << 16]; // longer than any path
     vsnprintf(text, sizeof text, format, arguments);
     fprintf(stderr, "transformer: %s", printable(text));
 }
@@ -4331,7 +4319,6 @@ void check_shape(const char *function, const char *name, Mat m, int rows,
              m.cols, rows, cols);
 }
 
-// a · b bytes or elements; fails if that is more than the machine can address
 size_t checked_product(size_t a, size_t b) {
     if (b && a > PTRDIFF_MAX / b)
         fail("out of memory: %.4g times %.4g is more than can be addressed",
@@ -4364,17 +4351,14 @@ void *reallocate(void *memory, size_t count, size_t size) {
 // more than they save. `copy` and `scale_by` also serve single attention heads,
 // each of which belongs to one thread, so they are never shared.
 
-// rows · cols, as double, since it serves as an estimate of work
 double size_of(Mat m) {
     return (double)m.rows * m.cols;
 }
 
-// The smaller of two numbers.
 int min_int(int a, int b) {
     return a < b ? a : b;
 }
 
-// The larger of two numbers.
 int max_int(int a, int b) {
     return a > b ? a : b;
 }
@@ -4426,7 +4410,7 @@ void clear(real *x, size_t n) {
 
 enum { PARTIAL_SUMS = 16 };
 
-// Returns the sum, over j from 0 to n - 1, of `term`, in which j may stand.
+// Returns the sum, over j from 0 to n - 1, of `term`, which may contain j.
 #define RETURN_SUM(term) \
     real part[PARTIAL_SUMS] = {0}, rest = 0; \
     int whole = n - n % PARTIAL_SUMS; \
@@ -4500,8 +4484,8 @@ void arena_pop(Arena *arena) {
     free(block);
 }
 
-// Memory for `count` items of `size` bytes, valid until the arena is released
-// to an earlier mark. Not initialized.
+// Memory for `count` items, valid until the arena is released to an earlier
+// mark.
 void *arena_take(Arena *arena, size_t count, size_t size) {
     size_t bytes = checked_product(count, size) + ALIGNMENT - 1;
     bytes -= bytes % ALIGNMENT;
@@ -4566,7 +4550,6 @@ uint64_t scramble(uint64_t x) {
     return x ^ (x >> 31);
 }
 
-// The key that follows from a seed and from what it is for.
 uint64_t random_key(uint64_t seed, uint64_t what_for, uint64_t which) {
     return scramble(scramble(scramble(seed) + what_for) + which);
 }
@@ -4589,7 +4572,7 @@ uint32_t scramble32(uint32_t x) {
 //
 // A new file is written beside the old one and takes its place by renaming, at
 // once or not at all. So whatever happens (a full disk, Ctrl-C, no power), the
-// name stands for a whole file, the old one or the new one.
+// name refers to a complete file, the old one or the new one.
 
 #include <errno.h>
 
@@ -4614,9 +4597,8 @@ FILE *begin_file(const char *path) {
     return file;
 }
 
-// Completes and renames the file. If a step of this goes wrong, or a write went
-// wrong before, the rest is left out and PATH.new is removed; the program
-// fails, and says the first reason.
+// Completes and renames the file. If any of this fails, or a write failed
+// before, PATH.new is removed, and the program fails with the first reason.
 void end_file(FILE *file, const char *path) {
     bool good = !ferror(file) && fflush(file) == 0;
 #ifdef TRANSFORMER_POSIX
@@ -4638,21 +4620,21 @@ void end_file(FILE *file, const char *path) {
 //@ plumbing threads that wait sleep soon; the clock; is it a terminal?
 // ## Threads that wait
 //
-// Between two shared loops a thread waits for the next. While it keeps looking
-// for it, other programs cannot use its core; two trainings side by side would
-// take not twice as long but thirty times. So it looks for a millisecond at
-// most, and then it sleeps. GCC's library counts how often it looks, Clang's
-// counts milliseconds. Both are told so by environment variables, and GCC's
-// reads them before `main` begins. So the program sets them and then begins
-// once more, in the same process. What the user has set stays.
+// Between two shared loops a thread waits for the next. While it keeps
+// checking, no other program can use its core, and two trainings side by side
+// would take thirty times as long instead of twice. So it checks for a
+// millisecond at most and then sleeps. Environment variables say so: to GCC's
+// library as a number of checks, to Clang's in milliseconds. GCC's reads them
+// before `main` begins, so the program sets them and starts over, in the same
+// process. What the user has set is kept.
 
 #include <time.h>
 #ifdef _OPENMP
 #include <omp.h>
 #endif
 
-// Time in seconds from an arbitrary start; where there is POSIX, by a clock
-// that is never set back.
+// Time in seconds from an arbitrary start; with POSIX, by a clock never set
+// back.
 double now(void) {
     struct timespec t = {.tv_sec = time(NULL)};
 #ifdef TRANSFORMER_POSIX
@@ -4663,8 +4645,8 @@ double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-// Begins the program with these arguments once more, unless that has been done.
-// If it cannot be done, the program works as well, but makes others wait.
+// Starts the program over with these arguments, unless that has been done. If
+// it cannot be done, the program still works, but makes others wait.
 void let_threads_sleep(char **argv) {
 #if defined _OPENMP && defined TRANSFORMER_POSIX
     if (!getenv("OMP_WAIT_POLICY") && !getenv("KMP_BLOCKTIME")
@@ -4676,7 +4658,7 @@ void let_threads_sleep(char **argv) {
 #endif
 }
 
-// Whether the file is a terminal. Without POSIX, no, to be on the safe side.
+// Whether the file is a terminal. Without POSIX the answer is no.
 bool is_terminal(FILE *file) {
 #ifdef TRANSFORMER_POSIX
     return isatty(fileno(file));
@@ -5026,7 +5008,7 @@ void check_arithmetic(void) {
 // é is number e9, in bits 11 101001: two bytes, 110_00011 10_101001, that is,
 // c3 a9. A byte below 80 is always a character by itself, such as a tab.
 
-const int utf8_mark[] = {0, 0, 0xc0, 0xe0, 0xf0}; // of so many bytes
+const int utf8_mark[] = {0, 0, 0xc0, 0xe0, 0xf0}; // by number of bytes
 
 // The number of the character at s; below 0 if it is not valid: torn, in more
 // bytes than needed, above 10ffff, or from d800 to dfff (reserved for UTF-16).
@@ -5058,18 +5040,18 @@ bool valid_utf8(const char *s) {
 
 // With --lowercase, "The" and "the" are the same token. What the C library
 // considers a lower-case letter depends on the machine's locale, and a model
-// must not. So here are the capitals of languages written today in Latin
-// (Vietnamese and Hausa, too), Greek, Cyrillic (Kazakh, too) and Armenian, if
-// the small letter has as many bytes. (İ has fewer, and stays.) There are three
-// letters for each range: the first capital, the last one, and the small form
-// of the first. If that is the very next character, as with Āā Ăă Ąą, every
-// other character of the range is a capital.
+// must not. So here are the capitals of today's languages in Latin (also
+// Vietnamese and Hausa), Greek, Cyrillic (also Kazakh) and Armenian letters, if
+// the small letter has as many bytes. (That of İ has fewer, so İ is kept.)
+// There are three letters for each range: the first capital, the last one, and
+// the small form of the first. If that is the very next character, as with Āā
+// Ăă Ąą, every other character of the range is a capital.
 
 const char capital_ranges[] =
     "AZaÀÖàØÞøĀĮāĲĶĳĹŇĺŊŶŋŸŸÿŹŽźƁƁɓƆƆɔƉƊɖƏƏəƐƐɛƘƘƙƠƤơƯƯưƳƵƴǍǛǎǞǮǟǸȞǹȢȲȣ"
     "ΆΆάΈΊέΌΌόΎΏύΑΡαΣΫσЀЏѐАЯаѠҀѡҊҾҋӀӀӏӁӍӂӐԮӑԱՖաḀẔḁẠỾạ";
 
-// The small letter of a capital; any other character stays.
+// The small letter of a capital; any other character itself.
 int lower_letter(int c) {
     const char *r = capital_ranges;
     int small = c;
@@ -5125,7 +5107,8 @@ typedef struct {
 } Tokenizer;
 
 // Whether the character at `s` is white space: a blank, a control character,
-// blanks and line ends of typesetting, no-break spaces, or Chinese's wide one.
+// blanks and line ends of typesetting, no-break spaces, or the wide Chinese
+// one.
 bool is_space(const char *s) {
     int c = utf8_number(s);
     return (c > 0 && c <= ' ') || (c >= 0x7f && c <= 0xa0)
@@ -5300,11 +5283,11 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer tokenizer,
 //     4 ␣   5 a   6 c   7 e   8 s   9 t
 //     10 at   11 ␣c   12 ␣cat   13 ␣e   14 ␣eat
 //
-// A new word is spelled in the same way. Then, again and again, the two
-// neighbors are joined whose joined text is the earliest piece in the
-// vocabulary. So "seats" becomes ␣ s e at s: there is no piece eat, and ␣eat
-// needs a blank before the e. No word is ever unknown, only a character that
-// does not occur in the training data.
+// A new word is spelled in the same way. Then, again and again, those two
+// neighbors are joined that make the earliest piece in the vocabulary. So
+// "seats" becomes ␣ s e at s: there is no piece eat, and ␣eat needs a blank
+// before the e. No word is ever unknown, only a character that does not occur
+// in the training data.
 //
 //@ figure merging
 
@@ -5398,16 +5381,16 @@ const char **tokens_of(Arena *arena, const Vocab *v, const int *id, int n) {
 // ## Learning byte pairs
 //
 // Byte pairs are learned from the different words of the training data and from
-// how often each occurs. Spelled, they are put together to one long sentence,
-// with END behind each word. For each merge all pairs in it are counted anew,
-// and the most frequent one is joined wherever it is. That is plain, and fast
-// enough: 4,000 merges take a second for a book with 6,400 different words.
+// how often each occurs. The spelled words form one long sentence, with END
+// after each. For each merge all pairs in it are counted again, and the most
+// frequent one is joined wherever it occurs. That is simple, and fast enough:
+// 4,000 merges take a second for a book with 6,400 different words.
 
 const Tokenizer by_words = {.tokens = WORDS};
 const Tokenizer by_characters = {.tokens = CHARACTERS};
 
 // The different words of the texts, spelled. (*times)[i] is how often the word
-// occurs to which piece i belongs, and `*v` becomes the alphabet: the
+// that piece i belongs to occurs, and `*v` becomes the alphabet: the
 // characters, and the blank.
 Sentence spell_words(char *const *text, int texts, Vocab *v, int **times) {
     Vocab words = vocab_build(text, texts, by_words, 1);
@@ -5441,8 +5424,8 @@ typedef struct {
     int64_t count;
 } Merge;
 
-// Whether to join pair a rather than b: because it occurs more often. If both
-// occur as often, the bytes of the left pieces decide, then of the right ones.
+// Whether to join pair a and not b: it is more frequent. If both are equally
+// frequent, the bytes of the left pieces decide, then of the right ones.
 bool is_better(Merge a, Merge b, const Vocab *v) {
     int left = strcmp(v->token[a.left], v->token[b.left]);
     int right = strcmp(v->token[a.right], v->token[b.right]);
@@ -5451,7 +5434,7 @@ bool is_better(Merge a, Merge b, const Vocab *v) {
 }
 
 // The pair to be joined next. For each left piece a chain (ended by 0) runs
-// through all places behind it, and along it right neighbors are counted.
+// through all places after it, and along it right neighbors are counted.
 Merge most_frequent(Sentence s, const int *times, const Vocab *v) {
     int *chain = allocate((size_t)v->count, sizeof *chain);
     int *next = allocate((size_t)s.length, sizeof *next);
@@ -5529,7 +5512,7 @@ Vocab learn_merges(char *const *text, int texts, int merges) {
 typedef struct {
     char *contents;          // the file, cut into strings
     char **source, **target; // `count` of each, pointers into it
-    int count, numbers;      // numbers: how many sources are nothing else
+    int count, numbers;      // numbers: sources of digits only
 } Text;
 
 // Frees the file's text, and the list of pairs.
@@ -5649,7 +5632,7 @@ Pairs tokenize_pairs(const Text *text, const Vocab *source, const Vocab *target,
 //@ plumbing a translation becomes words
 // ## Translations as words
 //
-// Exact match and BLEU (chapter 12) compare words: whatever stands between the
+// Exact match and BLEU (chapter 12) compare words: whatever is between the
 // blanks of the text that `translate` prints. So models of words, of pieces and
 // of characters can be compared. An unknown token becomes a control character,
 // a different one in translation and reference, so its word never matches.
@@ -5688,8 +5671,8 @@ void add_translation(Match *m, Sentence s, Sentence reference, const Vocab *v,
 // ## Settings
 //
 // A setting comes as text, from the command line or from a file. It stays text
-// until all are known; then one function makes numbers of the texts and derives
-// what was not given, so that nothing derived is mistaken for a choice.
+// until all are known; then one function turns the texts into numbers and
+// derives what was not given, so that nothing derived is mistaken for a choice.
 
 #include <inttypes.h>
 
@@ -5706,9 +5689,9 @@ typedef struct {
 } Settings;
 
 // Everything about a setting is in one row of a table, which the command line,
-// the help, the checkpoint and `info` all read. What belongs to the MODEL
-// decides which tensors there are or what their numbers mean; what belongs to
-// the RUN, how they come to be. Both are kept in the model's file.
+// the help, the checkpoint and `info` all read. MODEL settings decide which
+// tensors there are or what their numbers mean, and RUN settings decide how
+// training finds these numbers. Both are kept in the model's file.
 
 enum { INTEGER, NUMBER, CHOICE, FLAG, STRING };                  // Option.type
 enum { TRAIN = 1, TRANSLATE = 2, EVALUATE = 4, ATTENTION = 8, INFO = 16,
@@ -5891,7 +5874,7 @@ bool set_option(Settings *s, const Option *o, const char *text) {
     return *value >= 0;
 }
 
-// Where the table has the option of that name, `length` bytes long; or -1.
+// Where the table has the option with that name of `length` bytes; or -1.
 int option_place(const char *name, size_t length) {
     for (int i = 0; i < OPTIONS; i++)
         if (strlen(options[i].name) == length
@@ -5905,7 +5888,7 @@ const char *given(const Settings *s, const char *name) {
     return s->text[option_place(name, strlen(name))];
 }
 
-// Makes numbers of the texts, and derives what was not given:
+// Turns the texts into numbers, and derives what was not given:
 //
 //     d_model 64, warmup 400    →    d_ff 256, rate 1/√25600 = 0.00625
 //     dropout 0.1               →    attention and activation dropout 0.1
@@ -5993,9 +5976,9 @@ void checkpoint_free(Checkpoint *c) {
 
 #define FORMAT "transformer.c 1"
 
-// What a file has of each parameter, and what precedes its name. Earlier
-// editions kept the parameters of the best step under the plain names: then
-// those of the newest have names of their own.
+// What a file keeps for each parameter, and the prefix of its name. Earlier
+// editions kept the parameters of the best step under the plain names, and
+// those of the newest step under "newest.".
 enum { PARAMETERS, FIRST_MOMENT, SECOND_MOMENT, NEWEST, ROLES };
 const char *const role_prefix[ROLES] = {"", "adam.m.", "adam.v.", "newest."};
 
@@ -6016,7 +5999,7 @@ void write_integer(FILE *file, uint64_t value, int count) {
         fputc((int)(value >> 8 * i & 255), file);
 }
 
-// The number that these bytes are.
+// The number in these bytes.
 uint64_t read_integer(const char *from, int count) {
     uint64_t value = 0;
     for (int i = count - 1; i >= 0; i--)
@@ -6038,8 +6021,8 @@ size_t bytes_of(const Tensor *t) {
     return 4 * (size_t)t->rows * (size_t)t->cols;
 }
 
-// The entry of a tensor whose numbers begin at that place. A matrix has two
-// dimensions there, a bias or a gain has one. Returns `to`.
+// The entry of a tensor whose numbers begin there. A matrix has two dimensions
+// there, a bias or a gain has one. Returns `to`.
 const char *entry_of(char to[160], const Tensor *t, size_t begin) {
     char rows[16] = "";
     if (strstr(t->name.text, ".weight"))
@@ -6134,7 +6117,7 @@ void save_checkpoint(const Checkpoint *c, const char *path) {
     for (int k = 0; k < roles; k++)
         for (size_t i = 0; i < l->count; i++)
             write_integer(file, float_bits(block[k][i]), 4);
-    fseek(file, 0, SEEK_SET); // unlike rewind, keeps errors in mind
+    fseek(file, 0, SEEK_SET); // unlike rewind, clears no error
     write_integer(file, (uint64_t)(end - 8), 8);
     end_file(file, path);
 }
@@ -6145,13 +6128,13 @@ void save_checkpoint(const Checkpoint *c, const char *path) {
 
 // ### Reading
 //
-// A file may be cut short, damaged, or made by somebody who wishes us ill. The
-// reader is no parser of JSON: it looks names up in the text of the header, in
-// any order, and compares what follows with what must be there. (Inside a
-// string every quotation mark has a backslash, so `"name":` is found only where
-// it is a name.) The metadata alone determine the list of tensors (chapter 8),
-// whose bytes must fill the rest of the file. So no file can make the program
-// read beyond its end, or take memory for parameters that are not in it.
+// A file may be cut short, damaged, or made to do harm. The reader does not
+// parse JSON. It looks names up in the text of the header, in any order, and
+// compares what follows with what must be there. (Inside a string every
+// quotation mark has a backslash, so `"name":` is found only where it is a
+// name.) The metadata alone determine the list of tensors (chapter 8), whose
+// bytes must fill the rest of the file. So no file can make the program read
+// beyond its end, or take memory for parameters that are not in it.
 
 enum { LONGEST_HEADER = 100000000 }; // bytes
 
@@ -6235,7 +6218,7 @@ char *metadata(Reader *r, const char *key, bool needed) {
     }
     *to = '\0';
     if (!good || !valid_utf8(value))
-        fail(NO_MODEL "%s is not there, or no text", r->path, key);
+        fail(NO_MODEL "%s is missing, or not text", r->path, key);
     return value;
 }
 
@@ -6270,8 +6253,8 @@ void set_vocab_sizes(Checkpoint *c) {
     c->settings.config.target_vocab = c->target.count;
 }
 
-// Everything that is not a tensor. A setting may be missing if the table says
-// what then holds.
+// Everything that is not a tensor. A setting may be missing if it has a
+// default.
 void read_settings(Reader *r, Checkpoint *c) {
     char key[32];
     Settings *s = &c->settings;
@@ -6543,8 +6526,8 @@ int read_option(Arguments *a, char **argument) {
     return o->type != FLAG && !attached;
 }
 
-// Exits with status 2 if settings contradict each other, or ask `info` for what
-// its file has decided. What else a file has is compared when it is loaded.
+// Exits with status 2 if settings contradict each other, or if `info` is given
+// what its file decides. Other files are compared when loaded.
 void check_settings(const Arguments *a) {
     const Settings *s = &a->settings;
     bool byte_pairs = s->tokenizer.tokens == BYTE_PAIRS;
@@ -6721,12 +6704,12 @@ typedef struct {
     Checkpoint *checkpoint;
     const Pairs *data, *valid; // valid: NULL if there are none
     FILE *log;            // NULL: none, or not begun yet
-    int64_t total;        // steps aimed at
+    int64_t total;        // steps to be done
     int64_t first_step;   // done before this run
     double started, step_started, shown; // times
     Loss since;           // losses since the last look
     int looks;            // so far
-    bool line_open;       // the terminal's line is going to be rewritten
+    bool line_open;       // the terminal's line will be rewritten
 } Progress;
 
 // The progress line, with the time left. A terminal too narrow for it is told
@@ -6776,7 +6759,7 @@ void show_samples(const Progress *p) {
                    "tokens_per_second\n"
 
 // Begins a new log or, if the run is resumed, goes on with the old one. A last
-// row that a full disk has torn gets an end.
+// row that a full disk cut short is ended.
 FILE *begin_log(const Settings *s) {
     FILE *log = fopen(s->log, s->resume ? "ab+" : "wb+");
     if (!log)
@@ -6820,7 +6803,7 @@ void write_log(Progress *p, const Step *s, double seconds, Loss valid) {
 enum { LOOKS = 20 };
 
 // Whether to measure and save after this step: twenty times in a run, as evenly
-// as can be; after each step if there are fewer.
+// as possible; after each step if there are fewer.
 bool time_to_look(int64_t step, int64_t total) {
     int64_t looks = total < LOOKS ? total : LOOKS;
     return step * looks / total > (step - 1) * looks / total;
@@ -6867,7 +6850,7 @@ Vocab new_vocab(const Settings *s, char *const *text, int texts) {
 }
 
 // How many texts are a single word, apart from marks. If most are, the language
-// may have no blanks, and has to be cut in another way.
+// may be written without blanks and has to be cut in another way.
 int single_words(char *const *text, int texts) {
     int single = 0;
     for (int i = 0, words = 0, n; i < texts; i++, words = 0) {
@@ -7174,7 +7157,7 @@ void evaluate_command(const Arguments *a, Checkpoint *c) {
 // explains the picture and the file.
 
 //@ plumbing the command
-// The tokens of a text from the command line, called so in messages.
+// The tokens of a text from the command line; messages call it `called`.
 Sentence given_sentence(const char *called, const char *text,
                         const Checkpoint *c, const Vocab *v) {
     Sentence s;
@@ -7220,8 +7203,7 @@ void attention_command(const Arguments *a, Checkpoint *c) {
 // Shows what is in a model file, or what a model with these options would be:
 // so you can compute the size of the paper's model (chapter 13) before you have
 // the memory for it. In an encoder layer two thirds of the parameters are in
-// the feed-forward network, in a decoder layer half; only the rest is
-// attention.
+// the feed-forward network, in a decoder layer half; the rest is attention.
 
 //@ plumbing the command
 // The value of an option as text: as it was given, or a number that follows
