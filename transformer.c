@@ -105,7 +105,7 @@
 //     8  the decoder, the whole model      15  saving and loading
 //                                          16  the command line
 //
-// Chapters 1 to 13 are the Transformer; what follows makes a program of it.
+// Chapters 1 to 13 are the Transformer; the rest turns it into a program.
 //
 //@ plumbing the headers
 // ## What it needs
@@ -638,8 +638,8 @@ void softmax_forward(Mat scores, Mask mask) {
 //
 // How to check it: the dx of a row sum to zero. If all its scores grow by the
 // same small h, the loss grows by h Σ_j dx_j (as said above); but no weight
-// changes, so this is 0. A hidden key has w_j = 0 and so dx_j = 0; the mask is
-// not needed here.
+// changes, so this is 0. A hidden key has w_j = 0 and so dx_j = 0: no mask is
+// needed.
 
 // dw (T,S), the gradient of the weights w (T,S), becomes dscaled (T,S), in
 // place: each element is overwritten after its last use.
@@ -729,8 +729,8 @@ void attention_forward(Head a, Mask mask) {
 //     db_pj = Σ_i a_ip dc_ij     since ∂c_ij/∂b_pj = a_ip, for every i
 //
 // The number a_ip is in each sum of row i of c, times b_pj; b_pj is in each sum
-// of column j, times a_ip. The shapes leave no other choice, which is a good
-// way to remember it.
+// of column j, times a_ip. The shapes leave no other choice, which helps to
+// remember it.
 //
 //     c  = a b         (N,O) = (N,I) (I,O)
 //     da = dc bᵀ       (N,I) = (N,O) (O,I)
@@ -786,8 +786,8 @@ void attention_forward(Head a, Mask mask) {
 // by Σ_j dk_j · u. That is 0 for every u: the dk of all keys sum to zero. The
 // key bias of chapter 3 is such a u, so its gradient is exactly zero.
 
-// d.q, d.k and d.v are added to; d.out is given; d.weights is scratch. a is as
-// the forward pass left it.
+// d.q, d.k and d.v are added to; d.out is given; d.weights is scratch; a is
+// from the forward pass.
 void attention_backward(Head d, Head a) {
     SHAPE(d.q, a.q.rows, a.q.cols);
     SHAPE(d.k, a.k.rows, a.k.cols);
@@ -871,8 +871,7 @@ typedef struct {
     double activation_dropout; // inside the feed-forward network, chapter 5
 } Config;
 
-// Every layer needs an arena, the configuration and, in training, a key for
-// dropout.
+// Every layer needs an arena, the configuration and a key for dropout.
 typedef struct {
     Arena *arena;
     const Config *config;
@@ -1204,15 +1203,14 @@ void multi_head_backward(Pass *pass, MultiHeadSaved *d, const MultiHeadSaved *s,
 //     position 2   0.909   -0.416     0.020      1.000
 //     position 3   0.141   -0.990     0.030      1.000
 //
-// Moving on by a fixed number of positions turns each hand by a fixed angle,
+// Moving by a fixed number of positions turns each hand by a fixed angle,
 // wherever you start; that is a linear map, and attention can learn it. And if
 // two hands turn by the same angle, the angle between them stays the same, and
 // so does their dot product. So the dot product of two positions depends only
 // on their distance.
 //
 // The codes can be learned instead (`--positions learned`): a second table with
-// a row for each position. It knows nothing of positions beyond the last one
-// seen in training.
+// a row for each position. It knows nothing of positions not seen in training.
 
 // table (P,D): row t is the code of position t
 void sinusoidal_positions(Mat table) {
@@ -1271,8 +1269,7 @@ Mat embedding_forward(Pass *pass, EmbeddingSaved *s, Mat table, Mat positions,
 //     dtable_v     = √D Σ_(ids_i = v) dx_i
 //     dpositions_t = Σ_(i mod T = t) dx_i
 //
-// The token ids themselves have no gradient: they are not numbers that one
-// could change a little.
+// The token ids themselves have no gradient: an id cannot change a little.
 
 // dtable (V,D) and dpositions (P,D; at = NULL if there is nothing to learn) are
 // added to. dx (B·T,D) is given and overwritten: dropout acts on it in place.
@@ -1469,8 +1466,8 @@ void ffn_backward(Pass *pass, const FeedForwardSaved *s, const FeedForward *w,
 //
 // Each row is normalized by itself: no position learns anything about another,
 // and a sentence gives the same result alone and in a batch. Gain and bias are
-// learned, one of each per column, so that the model can give each column a
-// scale and a mean of its own.
+// learned, one of each per column, so that the model can give each column its
+// own scale and mean.
 //
 //@ panel stage=encoder.0.self_attention.n
 //
@@ -1560,7 +1557,7 @@ Mat norm_forward(Pass *pass, NormSaved *s, const Norm *w, Mat x) {
 // n. What remains only has to be divided by σ, since a change h of x that goes
 // in neither direction leaves μ and σ as they are and changes n by h/σ. (Its
 // numbers sum to 0, so μ keeps its value; and σ² changes by 2σ/D times n · h,
-// which is 0, too.)
+// which is also 0.)
 //
 // The part of a row along 1 is its mean, in every column. The part of dn along
 // n is n (dn · n)/(n · n), and n · n = D, since n has variance 1 (without ε):
@@ -1831,10 +1828,10 @@ Mat attention_sublayer_forward(Pass *pass, AttentionSublayerSaved *s,
 //     dx ◄── + ◄──────────────────────────────────┴──── dsum
 //
 // dsum is the gradient of the sum x + dropout(y): in pre-norm dout itself, in
-// post-norm what norm_backward makes of it. (In pre-norm dh, too, goes back
-// through the norm before it is added.) The straight part is why deep stacks
-// can be trained at all: it bypasses the sub-layer. In pre-norm it arrives
-// unchanged; in post-norm it goes back through every norm on its way.
+// post-norm the result of norm_backward. (In pre-norm dh also goes back through
+// the norm before it is added.) The straight part is why deep stacks can be
+// trained at all: it bypasses the sub-layer. In pre-norm it arrives unchanged;
+// in post-norm it goes back through every norm on its way.
 
 // dout (B·T,D) -> dx (B·T,D). dmemory (B·S,D; at = NULL for self-attention) and
 // dw are added to. In self-attention d.x and d.memory are the same matrix.
@@ -1982,7 +1979,7 @@ Mat encoder_backward(Pass *pass, const EncoderSaved *s, const Encoder *w,
 //
 // The calls go six deep. Here is a post-norm encoder layer as ten calls in a
 // row, with the struct that keeps what the backward pass needs of each; `→ y`
-// names the result that goes on.
+// names the result.
 //
 //     linear_forward     x → q            self_attention.multi_head.q
 //     linear_forward     x → k            self_attention.multi_head.k
@@ -2236,8 +2233,7 @@ void initialize(const TensorList *l, uint64_t seed) {
 
 // ### What the list says
 //
-// Names and shapes (in a saved model biases and gains have one dimension, as
-// (F)):
+// Names and shapes (saved biases and gains have one dimension, (F) not (1,F)):
 //
 //     source_embedding.weight                      (V,D)  V of the source
 //     target_embedding.weight                      (V,D)  V of the target
@@ -2485,8 +2481,8 @@ void transformer_backward(Pass *pass, const Saved *s, const Transformer *t,
 // computed, which chapter 12 makes good use of.
 //
 // Since a target's padding comes last, the future mask alone would hide it from
-// every real word. It is masked all the same: then the code is right wherever
-// the pads are.
+// every real word. It is masked all the same, so that the code is right
+// wherever pads are.
 //
 //     source padding        causal               causal and padding
 //     [5 7 2 0 0]           4 words              [1 6 0 0]
@@ -2786,8 +2782,8 @@ Batch make_batch(Arena *arena, const Pairs *p, const int *index, int B) {
 // Three numbers to judge a loss by: a model that knows nothing and finds all V
 // words equally likely has the loss log V (for V = 150 that is 5.01); one that
 // hesitates between two words has log 2 = 0.69; a perfect one has 0. The
-// exponential of the loss, the *perplexity*, says between how many words the
-// model hesitates.
+// exponential of the loss, the *perplexity*, says between how many words it
+// hesitates.
 //
 // The example of chapter 2 is a test sentence, which the model never trains on.
 // After one step of training its loss is 5.9 nats a token, worse than knowing
@@ -3043,8 +3039,7 @@ double clip_factor(double norm, double clip) {
 // and v = 0.18; m̂ = 0.3/0.1 = 3 and v̂ = 0.18/0.02 = 9; the step is rate ·
 // 3/√9, just the rate. After the second it is the same. If it were always 300,
 // the step would still be the rate. What matters is whether the gradient keeps
-// its sign: where it keeps changing, m is near 0 and the parameter hardly
-// moves.
+// its sign: where it changes, m is near 0 and the parameter hardly moves.
 
 // n parameters, with everything that a step needs to know of them.
 typedef struct {
@@ -3256,7 +3251,7 @@ Step train_step(Trainer *t, const Batch *batch) {
 // sentences it has seen (*overfitting*).
 
 //@ plumbing the loss of all pairs, batch by batch
-// The sums over all pairs, in batches of batch_size. The arena stays as it is.
+// The sums over all pairs, in batches of batch_size. The arena is unchanged.
 Loss evaluate_loss(const Transformer *model, const Pairs *p, int batch_size,
                    double smoothing, Arena *arena) {
     Loss total = {0};
@@ -3726,7 +3721,7 @@ void reorder(Arena *arena, Mat m, const int *from, int B, int n) {
     arena_release(arena, mark);
 }
 
-// The same for all that the cache keeps: keys and values of each layer.
+// The same for the whole cache: keys and values of each layer.
 void reorder_cache(Arena *arena, Cache *c, const int *from, int B) {
     for (int l = 0; l < c->model->config.layers; l++) {
         reorder(arena, c->layer[l].self.k, from, B, c->length);
@@ -3868,8 +3863,7 @@ Sentence *translate_all(const Transformer *model, const Sentence *source, int n,
 //     bleu = min(1, e^(1 - r/c)) (p_1 p_2 p_3 p_4)^(1/4)
 //
 // with c words in all translations and r in all references. A run counts no
-// more often than it occurs in the reference. Runs with an unknown word never
-// match.
+// more often than it occurs in the reference. Unknown words never match.
 //
 //     reference    la voiture rouge est rapide        r = 5
 //     translation  la voiture verte est rapide        c = 5
@@ -4049,16 +4043,17 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 // shows what no loss can: French puts the color after the noun, so the model
 // looks at "car" to write "voiture" and then goes back to "red" for "rouge". To
 // write "la" one of the four heads looks at "car", since the article takes the
-// gender of the noun.
+// noun's gender.
 //
 //@ figure cross-attention
 //
 //@ figure cross-attention-large
 //
 // Do not read too much into such a picture. Attention tells where values came
-// from, not what they held: in the encoder, each position has already looked at
-// all others.
+// from, not what they held: in the encoder, each position has looked at all
+// others.
 
+//@ plumbing how wide a text is in a terminal; the picture, line by line
 // From chapter 14, for the character at `s` in UTF-8.
 int utf8_number(const char *s); // its number, or -1 if it is not valid
 int utf8_length(const char *s); // its length in bytes, or 0
@@ -4145,6 +4140,11 @@ void draw_attention(FILE *file, Mat weights, const char *const *row_name,
     }
 }
 
+// The ending of a plural: "s", unless there is only one.
+const char *plural(int64_t n) {
+    return n == 1 ? "" : "s";
+}
+
 // Draws cross-attention, layer by layer, as the mean of its heads; pass and s
 // are those of look(). A row is named by the token written there.
 void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
@@ -4158,8 +4158,8 @@ void draw_cross_attention(FILE *file, Pass *pass, const Saved *s,
         for (int h = 0; h < H; h++)
             add(mean, attention_of(s, CROSS, l, h, H));
         scale_by(mean, 1 / (real)H);
-        fprintf(file, "%scross-attention, layer %d, mean of %d heads\n\n",
-                l ? "\n" : "", l, H);
+        fprintf(file, "%scross-attention, layer %d, mean of %d head%s\n\n",
+                l ? "\n" : "", l, H, plural(H));
         draw_attention(file, mean, written, source);
     }
     arena_release(pass->arena, mark);
@@ -4175,7 +4175,7 @@ const char *const component_name[COMPONENTS] = {
     "embedding", "positions", "attention", "cross-attention", "feed-forward",
     "norms", "output layer"};
 
-// The component that a tensor belongs to: the last whose word its name contains
+// The component of a tensor: the last one whose word is in its name
 // ("cross_attention_norm" contains three), else the output layer.
 int component_of(const char *name) {
     const char *word[] = {"embedding", "positions", "attention",
@@ -4257,9 +4257,9 @@ double saved_bytes(const Config *c, double B, double S, double T) {
 
 // ## The Transformer ends here
 //
-// All of the paper is above. What follows in this file makes a program of it:
-// the interlude shows how the tools of chapter 1 work, and chapters 14 to 16
-// turn text into numbers, save models, and read a command line.
+// The whole paper is above. The rest of this file turns it into a program: the
+// interlude shows how the tools of chapter 1 work, and chapters 14 to 16 turn
+// text into numbers, save models, and read a command line.
 
 //@ chapter engine_room
 // # Interlude. The engine room
@@ -4445,8 +4445,8 @@ real sum_exponentials(const real *x, real shift, int n) {
 //
 // Two variants serve the tests. TRANSFORMER_POISON fills fresh memory with NaN,
 // so that reading a number that was never written cannot go unnoticed.
-// TRANSFORMER_MALLOC gives each request a block of its own, so that Valgrind
-// and the sanitizers notice a loop that runs past its end.
+// TRANSFORMER_MALLOC gives each request its own block, so that Valgrind and the
+// sanitizers notice a loop that runs past its end.
 
 typedef struct Block {
     struct Block *below;
@@ -4484,8 +4484,7 @@ void arena_pop(Arena *arena) {
     free(block);
 }
 
-// Memory for `count` items, valid until the arena is released to an earlier
-// mark.
+// Memory for `count` items, until the arena is released to an earlier mark.
 void *arena_take(Arena *arena, size_t count, size_t size) {
     size_t bytes = checked_product(count, size) + ALIGNMENT - 1;
     bytes -= bytes % ALIGNMENT;
@@ -4633,8 +4632,7 @@ void end_file(FILE *file, const char *path) {
 #include <omp.h>
 #endif
 
-// Time in seconds from an arbitrary start; with POSIX, by a clock never set
-// back.
+// Time in seconds from an arbitrary start; with POSIX, a clock never set back.
 double now(void) {
     struct timespec t = {.tv_sec = time(NULL)};
 #ifdef TRANSFORMER_POSIX
@@ -5390,8 +5388,8 @@ const Tokenizer by_words = {.tokens = WORDS};
 const Tokenizer by_characters = {.tokens = CHARACTERS};
 
 // The different words of the texts, spelled. (*times)[i] is how often the word
-// that piece i belongs to occurs, and `*v` becomes the alphabet: the
-// characters, and the blank.
+// with piece i occurs, and `*v` becomes the alphabet: the characters, and the
+// blank.
 Sentence spell_words(char *const *text, int texts, Vocab *v, int **times) {
     Vocab words = vocab_build(text, texts, by_words, 1);
     int *count = allocate((size_t)words.count, sizeof *count);
@@ -5507,8 +5505,7 @@ Vocab learn_merges(char *const *text, int texts, int merges) {
 //
 //     pairs.tsv:17: expected source, tab, target; found no tab
 
-// The whole file is read, and a zero byte in place of each tab and line end
-// turns it into strings.
+// The whole file is read; zero bytes for tabs and line ends make it strings.
 typedef struct {
     char *contents;          // the file, cut into strings
     char **source, **target; // `count` of each, pointers into it
@@ -5664,9 +5661,9 @@ void add_translation(Match *m, Sentence s, Sentence reference, const Vocab *v,
 //@ chapter saving
 // # 15. Saving and loading
 //
-// This chapter turns all that matters in a run into one file, and such a file
-// back into a run. It has two halves: a table of all *settings*, the choices
-// that a user makes, and the *checkpoint*: settings, vocabularies and numbers.
+// This chapter turns everything that matters in a run into one file, and such a
+// file back into a run. It has two halves: a table of all *settings*, the
+// user's choices, and the *checkpoint*: settings, vocabularies and numbers.
 //
 // ## Settings
 //
@@ -5933,8 +5930,7 @@ const char *wrong_config(const Config *c) {
 // run; and how far training has come. There is no state of a random generator:
 // the order of an epoch and the noise of dropout are functions of the seed and
 // of the number of the step (chapter 1). Nor does the file record a time, a
-// path or the number of threads: the same build, repeating the same run, writes
-// the same file.
+// path or the number of threads: the same build and run write the same file.
 
 typedef struct {
     Settings settings;
@@ -6035,7 +6031,7 @@ const char *entry_of(char to[160], const Tensor *t, size_t begin) {
 
 // ### One number for a whole model
 //
-// A *checksum* makes one number of all parameters, as the file has them
+// A *checksum* turns all parameters into one number, as the file has them
 // (FNV-1a; Fowler, Noll and Vo): sixteen digits are the same if all bits are.
 uint64_t checksum(const Trainer *t) {
     const real *x = t->model->list.values;
@@ -6081,8 +6077,7 @@ void write_metadata(FILE *file, const Checkpoint *c) {
     fputc('}', file);
 }
 
-// Fails if a number is not finite: such a model is of no use, and must not
-// replace a good one.
+// Fails if a number is not finite: such a model must not replace a good one.
 void check_numbers(const real *x, size_t count, const char *path) {
     for (size_t i = 0; i < count; i++)
         if (!isfinite((float)x[i]))
@@ -6253,8 +6248,7 @@ void set_vocab_sizes(Checkpoint *c) {
     c->settings.config.target_vocab = c->target.count;
 }
 
-// Everything that is not a tensor. A setting may be missing if it has a
-// default.
+// Everything that is not a tensor. Settings with a default may be missing.
 void read_settings(Reader *r, Checkpoint *c) {
     char key[32];
     Settings *s = &c->settings;
@@ -6348,7 +6342,7 @@ void read_role(const Reader *r, const TensorList *l, int role, real *to) {
     }
 }
 
-// Reads a model: its parameters or, for training, all that it takes to go on.
+// Reads a model: its parameters or, for training, everything needed to go on.
 // `outline` says which tensors it has. Fails, with a reason, on anything else.
 Checkpoint load_model(const char *path, bool training,
                       Transformer *outline(const Config *)) {
@@ -6389,7 +6383,7 @@ Checkpoint load_checkpoint(const char *path, bool training) {
 //@ chapter commands
 // # 16. The command line
 //
-// The last chapter makes a program of all this. It follows the conventions of
+// The last chapter turns all this into a program. It follows the conventions of
 // Unix: data go to standard output, messages to standard error, and the exit
 // status tells a script what happened.
 //
@@ -6541,7 +6535,7 @@ void check_settings(const Arguments *a) {
     if (s->resume && s->from)
         misuse(a, "--resume and --from exclude each other");
     if (s->resume || s->from || (a->command->bit != TRAIN && a->operands))
-        return; // a file has settings of its own
+        return; // a file has its own settings
     if (wrong_config(&s->config))
         misuse(a, "%s", wrong_config(&s->config));
     if (!byte_pairs && given(s, "merges"))
@@ -6573,8 +6567,8 @@ void read_words(Arguments *a, int count, char **word) {
     }
 }
 
-// Reads the whole command line, or exits with status 2. With --help no operand
-// is needed.
+// Reads the whole command line, or exits with status 2. --help needs no
+// operand.
 Arguments read_arguments(int argc, char **argv) {
     Arguments a = {0};
     if (argc < 2)
@@ -6774,7 +6768,7 @@ FILE *begin_log(const Settings *s) {
 }
 
 // Writes the row or rows of one step. The log begins after the first step: if
-// that step fails, an old log stays as it was.
+// that step fails, an old log is left unchanged.
 void write_log(Progress *p, const Step *s, double seconds, Loss valid) {
     const Loss *l = &s->loss;
     if (!p->log)
@@ -6862,7 +6856,7 @@ int single_words(char *const *text, int texts) {
 }
 
 // A new model with the checkpoint's settings: vocabularies from the training
-// data, which come from `path`, and random parameters. Fails if no words are
+// data, which come from `path`, and random parameters. Fails if no word is
 // left.
 void new_model(Checkpoint *c, const char *path, const Text *text) {
     Settings *s = &c->settings;
@@ -6942,8 +6936,9 @@ void announce(const char *path) {
         return;
     fclose(file);
     Reader r = open_model(path);
-    fprintf(stderr, "%s: a model of %s steps is there; the first step of this "
-            "run replaces it\n", path, printable(metadata(&r, "step", true)));
+    char *step = printable(metadata(&r, "step", true));
+    fprintf(stderr, "%s: a model of %s step%s is there; the first step of this "
+            "run replaces it\n", path, step, strcmp(step, "1") ? "s" : "");
     close_model(&r);
 }
 
@@ -6952,14 +6947,17 @@ void describe(const Progress *p) {
     const Checkpoint *c = p->checkpoint;
     const Config *m = &c->settings.config;
     const Recipe *r = &c->settings.recipe;
+    int pairs = p->data->count;
     char text[32];
     with_commas(text, c->trainer.model->list.count);
-    fprintf(stderr, "data: %d pairs, vocabularies of %d and %d tokens\n"
-            "model: %d+%d layers, d_model %d, %d heads, d_ff %d: %s "
-            "parameters\ntraining: %" PRId64 " steps of %d sentences, "
-            "learning rate up to %.3g after %d steps\n", p->data->count,
-            m->source_vocab, m->target_vocab, m->layers, m->layers, m->d_model,
-            m->heads, m->d_ff, text, p->total, r->batch, r->rate, r->warmup);
+    fprintf(stderr, "data: %d pair%s, vocabularies of %d and %d tokens\n",
+            pairs, plural(pairs), m->source_vocab, m->target_vocab);
+    fprintf(stderr, "model: %d+%d layers, d_model %d, %d head%s, d_ff %d: %s "
+            "parameters\n", m->layers, m->layers, m->d_model, m->heads,
+            plural(m->heads), m->d_ff, text);
+    fprintf(stderr, "training: %" PRId64 " step%s of %d sentence%s, learning "
+            "rate up to %.3g after %d step%s\n", p->total, plural(p->total),
+            r->batch, plural(r->batch), r->rate, r->warmup, plural(r->warmup));
     volatile float x = 1 + 0x1p-12f, y = 1 + 0x1p-11f; // x·x, rounded, is y
     if (c->trainer.model->list.count > 2000000 && x * x - y == 0)
         fputs("on some processors a program built by `make FAST=1` trains so "
@@ -7022,8 +7020,9 @@ void train_command(const Arguments *a, Checkpoint *c) {
     };
     describe(&p);
     if (t->step >= p.total)
-        fprintf(stderr, "nothing to do: %" PRId64 " steps are done; ask for "
-                "more --steps or --epochs\n", t->step);
+        fprintf(stderr, "nothing to do: %" PRId64 " step%s done; ask for more "
+                "--steps or --epochs\n", t->step,
+                t->step == 1 ? " is" : "s are");
     run_training(&p);
     if (p.log && fclose(p.log) != 0)
         fail("cannot write %s: %s", s->log, strerror(errno));
@@ -7239,7 +7238,8 @@ void info_command(const Arguments *a, Checkpoint *c) {
     Transformer *outline = transformer_outline(&config);
     putchar('\n');
     print_parameters(stdout, &outline->list);
-    printf("\na training step with %d sentences of %d tokens\n", batch, LENGTH);
+    printf("\na training step with %d sentence%s of %d tokens\n", batch,
+           plural(batch), LENGTH);
     printf("  parameters, gradients, two moments %10.1f MB\n",
            4.0 * sizeof(real) * (double)outline->list.count / 1e6);
     printf("  saved by the forward pass          %10.1f MB\n",

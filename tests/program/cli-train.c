@@ -11,7 +11,9 @@ void test_progress(void) {
           "train pairs.tsv" TINY "--steps 200 --model good.safetensors --log "
           "good.csv");
     same("progress goes to stderr, nothing to stdout", "", out);
-    matches("it counts the pairs", "data: 7 pairs*", err);
+    matches("it says what it will do", "data: 7 pairs, vocabularies of 15 and 15 tokens\n"
+            "model: 2+2 layers, d_model 16, 2 heads, d_ff 64: * parameters\ntraining: 200 "
+            "steps of 4 sentences, learning rate up to 0.01 after 10 steps\n*", err);
     same("it reports twenty times", "20", form("%d", count_of(err, "\nstep ")));
     same("without a terminal no line is rewritten", "0",
          form("%d", count_of(err, "\r")));
@@ -73,6 +75,10 @@ void test_means(void) {
 }
 
 void test_defaults(void) {
+    write_text("one.tsv", "a\tb\n");
+    run("train one.tsv --heads 1 --batch 1 --steps 1 --warmup 1 --model w.safetensors");
+    matches("one thing has no plural", "*data: 1 pair, *, 1 head, *\ntraining: 1 step of "
+            "1 sentence, * 1 step\n*", err);
     works("no --model is needed", "train pairs.tsv --steps 1");
     works("the model is called model.safetensors", "info model.safetensors");
     run("train pairs.tsv" MINI "--model w.safetensors");
