@@ -1,14 +1,14 @@
 // tiny.c: the Transformer of "Attention Is All You Need" on ten screens, every
 // gradient by hand. After n steps its parameters are those of transformer.c,
-// bit for bit. docs/tiny.html tells it in one sitting, step by step.
+// bit for bit. docs/tiny.html explains it in one sitting, step by step.
 //
 //     cc -O3 -ffp-contract=off notebook/programs/tiny.c -lm -o tiny
 //     ./tiny data/eng-fra.train.tsv [STEPS]      20 epochs take some minutes
 //
-// It omits what is not the model: saving it, held-out pairs, beams, threads. It
-// cheats to be short: ReLU and norm overwrite what they get; dropout keeps no
-// mask, but draws it again from its key; loss makes its gradient, too; and
-// translate computes the whole sentence anew for each word that it writes.
+// It omits what is not the model: saving it, held-out pairs, beams, threads. To
+// be short, ReLU and norm overwrite their input; dropout keeps no mask, but
+// draws it again from its key; loss also computes its gradient; and translate
+// recomputes the whole sentence for each word that it writes.
 
 #include <math.h>
 #include <stdint.h>
@@ -56,7 +56,7 @@ double uniform(uint64_t *state) { // its next number, from 0 to 1
 // ---- Numbers, and their gradients ----------------------------- chapters 1, 8
 // All numbers are in one array. The gradient of the one at x is at x + GRAD.
 //     numbers           + GRAD                           + 2 GRAD
-//     │ parameters │ x … room │ their gradients, alike … │ Adam's m │ v │
+//     │ parameters │ x … room │ gradients of all these … │ Adam's m │ v │
 enum { GRAD = 1 << 24, PARAMETERS = 3 * MOST * (D + 1) + L * 16 * D * (D + F) };
 float *numbers;
 int count, tensors, used; // parameters (< PARAMETERS), tensors of them; in use
@@ -69,7 +69,7 @@ float *zeros(int n) { // room for n numbers and for their gradients
     return x;
 }
 
-// Makes a parameter when it is first met: a matrix random, a bias 0, a gain 1.
+// Makes a parameter on its first use: a matrix random, a bias 0, a gain 1.
 void parameter(float **x, int rows, int cols, float first) {
     if (*x) return;
     *x = numbers + count;
@@ -154,7 +154,7 @@ void dropout(float *x, int n, int i, uint32_t key) {
         x[j] *= scramble32(key ^ (uint32_t)j) < threshold ? 0 : 1 / (1 - rate);
 }
 
-// Adds what a sub-layer found, y, to what it was given, x, and normalizes:
+// Adds what a sub-layer found, y, to its input, x, and normalizes:
 // out = norm(x + dropout(y)), all (N,D). y becomes n, the sum with mean 0.
 typedef struct { float *gain, *bias, *x, *n, *out, *rstd;
                  uint32_t key; int N; } Norm;
@@ -192,11 +192,11 @@ void norm_backward(Norm *w) {
 
 // ---- Embedding: the row of a token, and its position ------ chapters 4, 9, 10
 enum { PAD, START, END, UNKNOWN, FIRST }; // the first tokens
-enum { SOURCE, INPUT, EXPECTED };         // what a sentence pair is made into
+enum { SOURCE, INPUT, EXPECTED };         // the three rows of a pair
 typedef struct { int id[3][LONGEST], S, T, size; } Pair; // size: to sort by
 const Pair *sentence[BATCH]; int B, V; // the batch, its size; words of French
 typedef struct { float *table, *x; uint32_t key; int T, row; } Embedding;
-// Tokens become vectors that say which word, and where it stands: x (B·T,D)
+// Tokens become vectors that say which word, and where it is: x (B·T,D)
 float *embed(Embedding *e, int T, int row) {
     *e = (Embedding){e->table, zeros(B * T * D), next_key(), T, row};
     each (i, B * T) {
@@ -211,7 +211,7 @@ float *embed(Embedding *e, int T, int row) {
     return e->x;
 }
 
-void embed_backward(Embedding *e) { // a row gets what all its places got
+void embed_backward(Embedding *e) { // a row sums dx over its places
     each (i, B * e->T) {
         int id = sentence[i / e->T]->id[e->row][i % e->T];
         float *dx = e->x + i * D + GRAD, *word = e->table + id * D;
@@ -224,8 +224,8 @@ void embed_backward(Embedding *e) { // a row gets what all its places got
 typedef struct { Linear query, key, value, output; uint32_t noise; Norm norm;
                  float *weights, *dropped, *context; } Attention;
 
-// Each position fetches from others what it needs: x (B·T,D) asks, and memory
-// (B·S,D) answers. Hidden are padding and, if row is INPUT, what comes later.
+// Each position fetches what it needs from others: x (B·T,D) asks, and memory
+// (B·S,D) answers. Padding is hidden, and if row is INPUT, so is the future.
 float *attention(Attention *a, float *x, int T, float *memory, int S, int row) {
     linear(&a->query, x, B * T, D, D);
     linear(&a->key, memory, B * S, D, D);
@@ -252,7 +252,7 @@ float *attention(Attention *a, float *x, int T, float *memory, int S, int row) {
     return norm(&a->norm, x, a->output.y, B * T);
 }
 
-void attention_backward(Attention *a) { // the same lines, from the last
+void attention_backward(Attention *a) { // the same lines, in reverse
     int T = a->query.N / B, S = a->key.N / B;
     norm_backward(&a->norm);
     linear_backward(&a->output);
@@ -307,15 +307,15 @@ Network encoder_network[L], decoder_network[L];
 Linear output;
 
 float *forward(void) { // Figure 1 of the paper: the tokens of a batch -> logits
-    used = PARAMETERS; // gives up what the last step computed
-    int S = 0, T = sentence[B - 1]->T; // the longest: they are sorted by T
+    used = PARAMETERS; // frees what the last step computed
+    int S = 0, T = sentence[B - 1]->T; // the longest; pairs are sorted by T
     each (b, B) S = sentence[b]->S > S ? sentence[b]->S : S;
     float *x = embed(&source_embedding, S, SOURCE);
     each (l, L) {
         x = attention(&encoder_attention[l], x, S, x, S, SOURCE);
         x = network(&encoder_network[l], x, B * S);
     }
-    float *memory = x; // of the source: what the decoder may look at
+    float *memory = x; // the encoder's output, for the decoder to read
     x = embed(&target_embedding, T, INPUT);
     each (l, L) {
         x = attention(&decoder_attention[l], x, T, x, T, INPUT);
@@ -325,11 +325,11 @@ float *forward(void) { // Figure 1 of the paper: the tokens of a batch -> logits
     return linear(&output, x, B * T, D, V);
 }
 
-void backward(void) { // the calls of forward, from the last to the first
+void backward(void) { // the calls of forward, in reverse
     linear_backward(&output);
     for (int l = L - 1; l >= 0; l--) {
         network_backward(&decoder_network[l]);
-        attention_backward(&cross_attention[l]); // and into dmemory
+        attention_backward(&cross_attention[l]); // adds to dmemory
         attention_backward(&decoder_attention[l]);
     }
     embed_backward(&target_embedding);
@@ -341,7 +341,7 @@ void backward(void) { // the calls of forward, from the last to the first
 }
 
 // ---- A step of training ----------------------------------------- chapter 11
-// logits (B·T,V) -> the mean of -log p over the right words, and its gradient
+// logits (B·T,V) -> the mean of -log p of expected words, and its gradient
 double loss(float *logits) {
     int tokens = 0, T = target_embedding.T;
     double total = 0;
@@ -373,7 +373,7 @@ void update(int t) { // moves each parameter a little: clipping, then Adam
         m[i] = 0.9f * m[i] + 0.1f * g[i];
         v[i] = 0.98f * v[i] + 0.02f * g[i] * g[i];
         p[i] -= step * m[i] / (sqrtf(v[i]) * root + 1e-9f);
-        m[i] = fabsf(m[i]) < 1e-30f ? 0 : m[i]; // dust makes processors slow
+        m[i] = fabsf(m[i]) < 1e-30f ? 0 : m[i]; // tiny numbers are slow
         v[i] = fabsf(v[i]) < 1e-30f ? 0 : v[i];
         g[i] = 0;
     }
@@ -414,7 +414,7 @@ void read_pairs(void) { // the whole file, as tokens
         new->S = tokenize(strtok(text, "\t\n"), new->id[SOURCE], &english);
         new->T = tokenize(strtok(NULL, "\t\n"), new->id[EXPECTED], &french);
         if (new->S == 1 || new->T == 1 || lines == PAIRS)
-            fail("expected source, tab, target, in less than 100000 lines");
+            fail("expected source, tab, target, in fewer than 100000 lines");
         new->size = LONGEST * new->T + new->S;
         new->id[INPUT][0] = START;
         each (j, new->T - 1) new->id[INPUT][j + 1] = new->id[EXPECTED][j];
@@ -423,7 +423,7 @@ void read_pairs(void) { // the whole file, as tokens
     fclose(file);
 }
 
-void shuffle(int *item, int n, uint64_t key) { // 0 … n-1 in some order
+void shuffle(int *item, int n, uint64_t key) { // 0 … n-1 in random order
     each (i, n) item[i] = i;
     for (int i = n - 1; i > 0; i--) {
         int k = (int)(uniform(&key) * (i + 1)), kept = item[i];
@@ -472,7 +472,7 @@ int main(int argc, char **argv) {
         || !(pair = calloc(PAIRS, sizeof *pair))) fail("out of memory");
     each (pass, 2) read_pairs(); // a word's number is known after the first
     int steps = argc > 2 ? atoi(argv[2]) : 20 * ((lines + BATCH - 1) / BATCH);
-    if (steps < 1) fail("the number of steps is at least 1");
+    if (steps < 1) fail("the number of steps must be at least 1");
     parameter(&source_embedding.table, english.words, D, 0);
     parameter(&target_embedding.table, V = french.words, D, 0);
     for (int t = 1; t <= steps; t++) {
