@@ -4950,7 +4950,7 @@ void matmul_add(Mat c, Mat a, Mat b) {
 
 #if defined __FAST_MATH__ || __FINITE_MATH_ONLY__ + 0 > 0 \
     || defined __ASSOCIATIVE_MATH__
-#error "build without -ffast-math and the like: infinities, NaN and order count"
+#error "build without -ffast-math or the like: infinities, NaN and order matter"
 #endif
 
 real exponential(real x) {
@@ -5758,13 +5758,13 @@ const Option options[] = {
     {"tokens", CHOICE, SETTING(tokenizer.tokens), "word|char|bpe", "word",
      TRAIN, MODEL, "cut text into words, characters or byte pairs", 0, 0},
     {"merges", INTEGER, SETTING(merges), "N", NULL, TRAIN, MODEL,
-     "pieces that byte pairs learn, at most (4000)", 0, 100000},
+     "merges of byte pairs to learn, at most (4000)", 0, 100000},
     {"lowercase", FLAG, SETTING(tokenizer.lowercase), "no|yes", "no", TRAIN,
      MODEL, "write everything in lower case first", 0, 0},
     {"min-count", INTEGER, SETTING(min_count), "N", "1", TRAIN, MODEL,
      "words that occur less often are unknown", 1, 1000000},
     {"label-smoothing", NUMBER, SETTING(recipe.smoothing), "E", "0", TRAIN,
-     RUN, "weight spread evenly over all words", 0, 0.99},
+     RUN, "probability spread evenly over all words", 0, 0.99},
     {"lr", NUMBER, SETTING(recipe.rate), "RATE", NULL, TRAIN, RUN,
      "peak of the learning rate (1/sqrt(d-model warmup))", 0, 1000},
     {"warmup", INTEGER, SETTING(recipe.warmup), "N", "400", TRAIN, RUN,
@@ -6237,7 +6237,7 @@ Vocab read_vocab(Reader *r, const char *key) {
     for (int i = FIRST_TOKEN; i < v.count; i++)
         good = good && token_id(&v, v.token[i], (int)strlen(v.token[i])) == i;
     if (!good || count < FIRST_TOKEN || token_id(&v, "", 0) != UNKNOWN)
-        fail(NO_MODEL "%s: a token is empty, not in its place, or there twice",
+        fail(NO_MODEL "%s: a token is empty, not in its place, or repeated",
              r->path, key);
     return v;
 }
@@ -6961,8 +6961,8 @@ void describe(const Progress *p) {
     volatile float x = 1 + 0x1p-12f, y = 1 + 0x1p-11f; // x·x, rounded, is y
     if (c->trainer.model->list.count > 2000000 && x * x - y == 0)
         fputs("on some processors a program built by `make FAST=1` trains so "
-              "large a model up to 1.7 times as fast, with last bits of its "
-              "own\n", stderr);
+              "large a model up to 1.7 times as fast, with other last bits\n",
+              stderr);
 }
 
 //@ plumbing train, from its arguments to its last message
