@@ -3037,9 +3037,9 @@ double clip_factor(double norm, double clip) {
 //
 // Follow one parameter whose gradient is always 3. After the first step m = 0.3
 // and v = 0.18; m̂ = 0.3/0.1 = 3 and v̂ = 0.18/0.02 = 9; the step is rate ·
-// 3/√9, just the rate. After the second it is the same. If it were always 300,
-// the step would still be the rate. What matters is whether the gradient keeps
-// its sign: where it changes, m is near 0 and the parameter hardly moves.
+// 3/√9, just the rate. After the second it is the same. If the gradient were
+// always 300, the step would still be the rate. What matters is whether it
+// keeps its sign: if not, m is near 0, and the parameter hardly moves.
 
 // n parameters, with everything that a step needs to know of them.
 typedef struct {
@@ -3191,8 +3191,8 @@ void trainer_free(Trainer *t) {
 //@ core
 // A step has two halves. The first adds the gradient of a batch to the
 // gradients that are there, and the caller says by how many tokens to divide:
-// so a batch that is too large for one machine, or shared by several, can be
-// cut into parts, whose gradients add up to that of the whole.
+// so a batch that is too large for one pass, or is shared by several machines,
+// can be cut into parts, whose gradients add up to that of the whole.
 
 // Forward, loss, backward. The gradient of the batch's summed loss, divided by
 // `tokens`, is added to t->gradient. `noise` is the key of all its dropout.
@@ -4058,10 +4058,10 @@ void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
 int utf8_number(const char *s); // its number, or -1 if it is not valid
 int utf8_length(const char *s); // its length in bytes, or 0
 
-// What takes no column in a terminal, mostly marks at a letter, and what takes
-// two: ranges in hexadecimal. (Marks of rare scripts may shift pictures.)
+// Characters that take no column in a terminal, mostly combining marks, and
+// those that take two: ranges in hexadecimal. (Rare scripts are left out.)
 const char no_column[] =
-    "300-36f 483-489 591-5bd 5bf 5c1-5c2 5c4-5c5 5c7 "  // Cyrillic, Hebrew
+    "300-36f 483-489 591-5bd 5bf 5c1-5c2 5c7 " // Latin, Cyrillic, Hebrew
     "610-61a 61c 64b-65f 670 6d6-6dc 6df-6e4 6e7-6e8 6ea-6ed "    // Arabic
     "8ca-8e1 8e3-902 93c 941-948 94d 951-957 962-963 "        // Devanagari
     "981 9bc 9c1-9c4 9cd a01-a02 a3c a41-a51 a70-a71 " // Bengali, Gurmukhi
@@ -5105,8 +5105,7 @@ typedef struct {
 } Tokenizer;
 
 // Whether the character at `s` is white space: a blank, a control character,
-// blanks and line ends of typesetting, no-break spaces, or the wide Chinese
-// one.
+// blanks and line ends of typesetting, no-break spaces, or wide Chinese ones.
 bool is_space(const char *s) {
     int c = utf8_number(s);
     return (c > 0 && c <= ' ') || (c >= 0x7f && c <= 0xa0)
@@ -5388,8 +5387,7 @@ const Tokenizer by_words = {.tokens = WORDS};
 const Tokenizer by_characters = {.tokens = CHARACTERS};
 
 // The different words of the texts, spelled. (*times)[i] is how often the word
-// with piece i occurs, and `*v` becomes the alphabet: the characters, and the
-// blank.
+// with piece i occurs, and `*v` becomes the alphabet: the characters and " ".
 Sentence spell_words(char *const *text, int texts, Vocab *v, int **times) {
     Vocab words = vocab_build(text, texts, by_words, 1);
     int *count = allocate((size_t)words.count, sizeof *count);
@@ -6017,8 +6015,8 @@ size_t bytes_of(const Tensor *t) {
     return 4 * (size_t)t->rows * (size_t)t->cols;
 }
 
-// The entry of a tensor whose numbers begin there. A matrix has two dimensions
-// there, a bias or a gain has one. Returns `to`.
+// The entry of a tensor whose numbers start at `begin`. A matrix has two
+// dimensions in it, a bias or a gain has one. Returns `to`.
 const char *entry_of(char to[160], const Tensor *t, size_t begin) {
     char rows[16] = "";
     if (strstr(t->name.text, ".weight"))
@@ -6031,7 +6029,7 @@ const char *entry_of(char to[160], const Tensor *t, size_t begin) {
 
 // ### One number for a whole model
 //
-// A *checksum* turns all parameters into one number, as the file has them
+// A *checksum* turns all parameters, as the file has them, into one number
 // (FNV-1a; Fowler, Noll and Vo): sixteen digits are the same if all bits are.
 uint64_t checksum(const Trainer *t) {
     const real *x = t->model->list.values;
