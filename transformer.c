@@ -5280,8 +5280,8 @@ Vocab vocab_build(char *const *text, int texts, Tokenizer tokenizer,
 //     4 ␣   5 a   6 c   7 e   8 s   9 t
 //     10 at   11 ␣c   12 ␣cat   13 ␣e   14 ␣eat
 //
-// A new word is spelled in the same way. Then, again and again, those two
-// neighbors are joined that make the earliest piece in the vocabulary. So
+// A new word is spelled in the same way. Then, again and again, the two
+// neighbors that make the earliest piece in the vocabulary are joined. So
 // "seats" becomes ␣ s e at s: there is no piece eat, and ␣eat needs a blank
 // before the e. No word is ever unknown, only a character that does not occur
 // in the training data.
@@ -5551,7 +5551,7 @@ char *skip_order_mark(char *text) {
 
 enum { LONGEST_LINE = 1 << 20 }; // bytes: no sentence is longer
 
-// Puts a line's first two columns behind the text -> NULL, or what is wrong
+// Appends a line's first two columns to the text -> NULL, or what is wrong
 const char *add_line(Text *t, char *line, Tokenizer tokenizer) {
     size_t length = strcspn(line, "\r");
     if (strlen(line) >= LONGEST_LINE)
@@ -5661,7 +5661,7 @@ void add_translation(Match *m, Sentence s, Sentence reference, const Vocab *v,
 //
 // This chapter turns everything that matters in a run into one file, and such a
 // file back into a run. It has two halves: a table of all *settings*, the
-// user's choices, and the *checkpoint*: settings, vocabularies and numbers.
+// user's choices, and the *checkpoint* of settings, vocabularies and numbers.
 //
 // ## Settings
 //
