@@ -4549,6 +4549,7 @@ uint64_t scramble(uint64_t x) {
     return x ^ (x >> 31);
 }
 
+// The key that follows from a seed and from what it is for.
 uint64_t random_key(uint64_t seed, uint64_t what_for, uint64_t which) {
     return scramble(scramble(scramble(seed) + what_for) + which);
 }
@@ -4619,13 +4620,12 @@ void end_file(FILE *file, const char *path) {
 //@ plumbing threads that wait sleep soon; the clock; is it a terminal?
 // ## Threads that wait
 //
-// Between two shared loops a thread waits for the next. While it keeps
-// checking, no other program can use its core, and two trainings side by side
-// would take thirty times as long instead of twice. So it checks for a
-// millisecond at most and then sleeps. Environment variables say so: to GCC's
-// library as a number of checks, to Clang's in milliseconds. GCC's reads them
-// before `main` begins, so the program sets them and starts over, in the same
-// process. What the user has set is kept.
+// A thread waits between two shared loops. While it checks for the next, no
+// other program can use its core, and two trainings side by side would take
+// thirty times as long instead of twice. So it checks for a millisecond at most
+// and then sleeps. Environment variables say so: to GCC's library as a number
+// of checks, to Clang's in milliseconds. GCC's reads them before `main` begins,
+// so the program sets them and starts over. What the user has set is kept.
 
 #include <time.h>
 #ifdef _OPENMP
