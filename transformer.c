@@ -418,8 +418,8 @@ double uniform(uint64_t *state); // the next of a sequence, 0 ≤ result < 1
 //
 // A weight says where attention goes, but not why the model writes a word. Here
 // it is the reason, too: if the encoder's vector of "the" alone is replaced by
-// that of a sentence whose noun has the other gender, 98 % of 357 French words
-// like "la" change ("Where does the model know it from?", chapter 13).
+// that of a sentence whose noun has the other gender, of 357 French words like
+// "la", 98 % change ("Where does the model know it from?", chapter 13).
 //
 // Why the scale 1/√K? If the numbers in q and k are independent with mean 0 and
 // variance 1, each product of two has variance 1, and the sum of K products has
