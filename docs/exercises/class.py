@@ -29,6 +29,7 @@ from files import SETTINGS, Trouble, Unfit, read_text, student_folder, write_fil
 from grading import grade_all
 from source_file import Broken
 
+NOT_DONE = "not done: "
 HEAD = ["submission", "digest", "points", "of", "reference", "seconds"]
 # What learning platforms make of a student's name and a file's, or of a folder's.
 PLATFORMS = {
@@ -95,6 +96,18 @@ def students_in(folder, names, table):
     return dict(sorted(students.items()))
 
 
+def causes(results):
+    """What is wrong, with the compiler's first error; and what is not done."""
+    for result in results:
+        if result.state == "wrong":
+            error = re.search(r"^(.+:\d+):\d+: (?:fatal )?error: (.+)", result.detail, re.M)
+            more = error.groups() if error and result.word == "does not compile" else ()
+            yield ": ".join([result.exercise.name, result.word, *more])
+    undone = [result.exercise.name for result in results if result.state == "todo"]
+    if undone:
+        yield f"{NOT_DONE}{', '.join(undone)}"
+
+
 def graded(found, chosen, row):
     """The row of a student, which stays as it is if nothing has changed."""
     digest = hashlib.sha256(repr((sorted(found.items()), [e.name for e in chosen],
@@ -104,11 +117,10 @@ def graded(found, chosen, row):
     begun = time.monotonic()
     results = [*grade_all(chosen)]
     return {"digest": digest, "points": sum(r.score for r in results),
-            "of": sum(e.worth for e in chosen), "reference": tool.from_reference(),
+            "of": sum(e.worth for e in chosen), "reference": tool.from_reference(chosen),
             "seconds": round(time.monotonic() - begun),
             **{r.exercise.name: r.score for r in results},
-            "causes": "; ".join(f"{r.exercise.name}: {r.word}" for r in results
-                                if r.state == "wrong")}
+            "causes": "; ".join(causes(results))}
 
 
 def read_rows(path):
@@ -152,6 +164,9 @@ def grade_class(students, names, path, chosen):
             status = max(status, failed)
             more = [f"left out: {line}" for line in collecting.refused(items)
                     if line not in row["causes"]]
+            if NOT_DONE in row["causes"]:
+                more += [line for line in collecting.not_asked_for(items, names)
+                         if line not in row["causes"]]
             said = f"{row['points']}/{row['of']}" if not failed else row["causes"]
             print("\n  ".join("".join(c if c.isprintable() else "?" for c in line)
                               for line in [f"{student}: {said}", *more]), flush=True)

@@ -18,8 +18,9 @@ import zipfile
 from collections import namedtuple
 from pathlib import PurePosixPath
 
-from cutting import load_exercises, make_stub, reference_regions
-from files import REFERENCE, Unfit, decoded
+from cutting import load_exercises, reference_regions
+from files import Unfit, decoded
+from source_file import is_stub, read_regions
 
 # A file, or what was refused: its data are None then, and `why` has the reason.
 Item = namedtuple("Item", "path data why")
@@ -146,14 +147,13 @@ class Walk:
     def text(self, name, data):
         """The item of a file that is no archive."""
         wanted, why = split_name(PurePosixPath(name).name, self.names)[1], ""
-        try:
-            data = decoded(data).encode()
-        except UnicodeError:
-            why = "this is not UTF-8 text"
+        data = decoded(data).encode()
         if not wanted and not has_regions(name, data):
             return Item(name, b"", "")
-        if not why and wanted == self.names[0] and not has_regions(name, data):
-            why = "it has no line //@ exercise NAME"
+        if b"\0" in data:
+            why = "this is not text"
+        elif wanted == self.names[0] and not has_regions(name, data):
+            why = "it has no line //@ exercise NAME" if data.strip() else "it is empty"
         return Item(name, None if why else data, why)
 
     def member(self, name, inner, is_file, opened, depth):
@@ -220,13 +220,27 @@ def which(items, names):
     return found
 
 
+def is_reference(name, region):
+    return region.code() == reference_regions()[name].code()
+
+
+def has_only(is_so, item):
+    """Whether this has all regions, and of each this is so."""
+    found = read_regions(item.data.decode(), item.path)
+    return found.keys() == reference_regions().keys() and not any(
+        isinstance(region, str) or not is_so(name, region) for name, region in found.items())
+
+
 def only_one(name, items):
-    """The item that counts; two that differ are a question."""
+    """The item that counts; two that differ are a question. What everybody has does not count
+    beside another: the reference, of any version, the stub, and a copy to break."""
     different = {item.data.strip(): item for item in items}
-    given = [REFERENCE.read_bytes(), make_stub().encode()]  # what everybody has
-    for text in [*given, *(item.data for item in items if item.path.endswith("broken.c"))]:
-        if len(different) > 1:
-            different.pop(text.strip(), None)
+    for is_given in (functools.partial(has_only, is_reference),
+                     functools.partial(has_only, is_stub),
+                     lambda item: item.path.endswith("broken.c")):
+        for text, item in [*different.items()]:
+            if len(different) > 1 and is_given(item):
+                del different[text]
     if len(different) > 1:
         raise Unfit(f"{len(different)} files could be {name}, and only one counts: "
                     + ", ".join(sorted(item.path for item in different.values())))
@@ -244,6 +258,13 @@ def chosen(items, names):
 
 def refused(items):
     return [": ".join(filter(None, [item.path, item.why])) for item in items if item.why]
+
+
+def not_asked_for(items, names):
+    """What is said of the files that are not used; of a whole repository's, nothing."""
+    used = [item.path for some in which(items, names).values() for item in some]
+    rest = [item.path for item in items if not item.why and item.path not in used]
+    return [f"not asked for: {path}" for path in rest] if len(rest) < 10 else []
 
 
 def put(found, folder):

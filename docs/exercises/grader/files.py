@@ -30,14 +30,9 @@ class Unfit(Trouble):
 def read_text(path):
     """The text of a file."""
     try:
-        data = Path(path).read_bytes()
+        text = decoded(Path(path).read_bytes())
     except OSError as error:
         raise Trouble(f"cannot read {shown(path)}: {error.strerror}")
-    try:
-        text = decoded(data)
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise Trouble(f"{shown(path)}:{line}: this is not UTF-8 text")
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise Trouble(f"{shown(path)}:{line}: this is not text")
@@ -45,8 +40,10 @@ def read_text(path):
 
 
 def decoded(data):
-    """A text with plain line ends, in UTF-8, or in UTF-16 with a mark of that."""
-    text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+    """A text with plain line ends, in UTF-8, or in UTF-16 with a mark of that. A letter of
+    another encoding, as in a comment, becomes U+FFFD."""
+    is_wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+    text = data.decode("utf-16" if is_wide else "utf-8-sig", "replace")
     return text.replace("\r\n", "\n") if "\n" in text else text.replace("\r", "\n")
 
 

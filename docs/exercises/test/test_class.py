@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import shutil
 import sys
 import tarfile
@@ -117,7 +118,7 @@ def gradescope(g):
             "points", graded(full, sum(page.worth for page in pages)))
     g.holds("staff alone are told how much of it is the reference",
             g.staff["visibility"] == "hidden" and g.staff["output"]
-            == f"{len(REGIONS)} of {len(REGIONS)} regions are the reference's", str(g.staff))
+            == "3 of 3 regions are the reference's", str(g.staff))
     for claim, files, say in (
             ("an empty submission", {}, "nothing is in it"),
             ("a submission with two files that could be it", {
@@ -220,8 +221,9 @@ def not_graded(g):
                   "more than 256 MB"),
         "many.zip": ({"many.zip": _zip({str(k): b"" for k in range(20100)})}, "20000 files"),
         "deep.zip": ({"deep.zip": nested}, "an archive in 6 others is not unpacked"),
-        "latin": ({"latin/transformer.c": b"// caf\351\n" + mine}, "this is not UTF-8 text"),
-        "empty": ({"empty/transformer.c": b""}, "transformer.c: it has no line //@ exercise NAME"),
+        "word": ({"word/transformer.c": b"\320\317\21\340" + bytes(99)}, "this is not text"),
+        "empty": ({"empty/transformer.c": b""}, "transformer.c: it is empty"),
+        "bare": ({"bare/transformer.c": b"int x;"}, "it has no line //@ exercise NAME"),
         "nothing": ({"nothing/.DS_Store": b"?"}, "nothing is in it")}
     _put(handed, {path: data for files, _ in shapes.values() for path, data in files.items()})
     (handed / "secret").mkdir()
@@ -239,6 +241,31 @@ def not_graded(g):
             and "left out: pass?wd.c: links are not followed" in g.output, str(row))
     g.holds("make says that somebody could not be graded; and nothing else is written", "Error 1"
             in g.output and not [*g.folder.parent.glob("out.c"), *g.folder.glob("out.c")])
+
+
+def as_handed_in(g):
+    """What the table says of a repository of another version with a student's file in it,
+    and of a file with one mistake and another beside it."""
+    handed, right = g.folder / "handed", _right(g)
+    student(g.folder / "mine.c", {**OTHER_STYLE, ONE: "    int n_ = 0\n&\n"})
+    _put(handed, {
+        "clone.zip": _zip({"p/exercises/transformer.c": right["transformer.c"],
+                           "p/transformer.c": REFERENCE.replace("//@ end", "//@ end\n//"
+                                                                ).encode(),
+                           "p/tests/x.c": b"int x;"}),
+        "ours/transformer.c": REFERENCE.replace("? x[j] :", "? (x[j]) :").encode(),
+        "comma/transformer.c": (g.folder / "mine.c").read_bytes(),
+        "comma/too-good-fixed.c": b"int x;"})
+    rows = _graded(g, handed, g.folder / "marks.csv", f"{ONE},head,too_good")
+    g.holds("beside a student's file the project's own does not count, whatever its version",
+            rows["clone.zip"]["points"] == "10"
+            and "not done: head, too_good" in rows["clone.zip"]["causes"], str(rows))
+    g.holds("the reference is told of the exercises that were chosen alone",
+            rows["ours"]["reference"].startswith("1 of 2 "), str(rows["ours"]))
+    g.holds("the compiler's first error is named, and what is not done or not asked for",
+            re.fullmatch(rf"{ONE}: does not compile: transformer\.c:\d+: expected .*; not done: "
+                         r"head, too_good; not asked for: too-good-fixed\.c",
+                         rows["comma"]["causes"]), str(rows["comma"]))
 
 
 def read_only(g):
@@ -267,7 +294,7 @@ def a_class(g):
     g.holds("each has a row of points", {name: row["points"] for name, row in rows.items()} == {
         "own": "20", "one": "20", "loop": "10"}, str(rows))
     g.holds("it says what is the reference's, and what is wrong",
-            rows["own"]["reference"].startswith(f"{len(REGIONS)} of {len(REGIONS)} ")
+            rows["own"]["reference"].startswith("2 of 2 ")
             and "a loop without end" in rows["loop"]["causes"], str(rows))
     g.holds("no submission is changed", before == {
         path: path.read_bytes() for path in handed.rglob("*") if path.is_file()})

@@ -50,8 +50,11 @@ def broken_files(g):
             ("a file with Windows line ends is as good",
              REFERENCE.replace("\n", "\r\n").encode("utf-8"), 0, "score: "),
             ("an empty file gets nothing", b"", 1, "score: 0/"),
-            ("a file that is not UTF-8 is an error", b"// caf\351\n", 2,
-             "broken.c:1: this is not UTF-8")):
+            ("a comment in another encoding is one, too",
+             REFERENCE.replace("// (1)", "// (1) gr\udcf6\udcdfer").encode(
+                 "utf-8", "surrogateescape"), 0, "score: 255/255"),
+            ("a file that is no text is an error", b"\n\320\317\0", 2,
+             "broken.c:2: this is not text")):
         path.write_bytes(data)
         g.says(claim, status, say, "grade", f"SRC={path}")
     g.says("so is no file", 2, "there is no ", "grade", f"SRC={g.folder / 'nothing.c'}")
