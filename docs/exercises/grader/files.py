@@ -1,6 +1,7 @@
 """Files: where they are, how they are read, and how they are written: never half of one,
 and nothing that is the project's."""
 
+import codecs
 import contextlib
 import hashlib
 import io
@@ -39,11 +40,15 @@ def read_text(path):
     return text
 
 
+codecs.register_error("as Latin-1", lambda error: (
+    error.object[error.start:error.end].decode("latin-1"), error.end))
+
+
 def decoded(data):
-    """A text with plain line ends, in UTF-8, or in UTF-16 with a mark of that. A letter of
-    another encoding, as in a comment, becomes U+FFFD."""
+    """A text with plain line ends, in UTF-8, or in UTF-16 with a mark of that. What is no
+    UTF-8 in it, as a letter in a comment, is taken for Latin-1."""
     is_wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-    text = data.decode("utf-16" if is_wide else "utf-8-sig", "replace")
+    text = data.decode("utf-16" if is_wide else "utf-8-sig", "as Latin-1")
     return text.replace("\r\n", "\n") if "\n" in text else text.replace("\r", "\n")
 
 
