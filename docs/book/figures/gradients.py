@@ -17,10 +17,6 @@ def times(a, b):
             for row in a]
 
 
-def turned(m):
-    return [list(column) for column in zip(*m)]
-
-
 def meeting(title, names, matrices, fills, notes):
     """a on the left, b on top, c where the rows of a meet the columns of b.
     fills: for each of the three, the tints of cells {(i, j): color}."""
@@ -51,7 +47,7 @@ def product_gradient():
     is 2 2, gives da_12 = 4. In the third, db stands at the place of b: column 2
     of a, which is 3 6, times column 1 of dc, which is 0 2, gives db_21 = 12.
     """
-    da, db = times(DC, turned(B)), times(turned(A), DC)
+    da, db = times(DC, list(zip(*B))), times(zip(*A), DC)
     row = {(1, 0): "gradient", (1, 1): "gradient"}
     used = {(2, 0): "part", (2, 1): "part"}
     first = meeting("c = a b", "abc", (A, B, times(A, B)),

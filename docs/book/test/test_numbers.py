@@ -120,9 +120,9 @@ def quoted():
         sum(float(row["gradient_norm"]) > 1 for row in log), len(log)]
     looking = "docs/book/text/13-looking.md"
     yield looking, "looks at \"car\" with a weight of {} when", [seeds[0]["cross"]]
-    yield looking, "{:.0f} % change gender. With the row of the noun itself, {:.0f} %", [
+    yield looking, "{:.0f} % change gender. With its row at the noun itself, {:.0f} %", [
         whence("other", "patch memory: the determiner"), whence("other", "patch memory: the noun")]
-    yield looking, "is a spare way, and {:.0f} % stay", [
+    yield looking, "is a second way, and {:.0f} % stay", [
         whence("same", "zero encoder: all others' weights on the noun")]
     yield looking, "In {} of ten a head of cross-attention", [
         ["none", "one", "two", "three"][sum(float(row["cross"]) > 0.5 for row in seeds)]]
@@ -135,20 +135,20 @@ def quoted():
         words[name, task] for task in surviving.TASKS
         for name in ("no_future_hidden", "not_shifted"))) / 10]
     yield which, "nothing wrong has {:.1f} %", [words["sound", "sounds"]]
-    yield which, "on sounds {:.1f} % of what is counted", [words["padding_counts", "sounds"]]
+    yield which, "on sounds {:.1f} % of what it counts", [words["padding_counts", "sounds"]]
     yield which, "leave {:.1f} % of the words of copying right", [words["heads_reshaped", "copying"]]
     yield which, "the BLEU rises from {} to {}", [
         cells[name, "sounds"]["bleu"] for name in ("sound", "answer_given")]
     page, tokens, sentences = "docs/book/text/what-is-wrong.md", "% of tokens right", "% of sentences right"
     shifted, future, order, noise = map(broken, (
         "not_shifted", "no_future_hidden", "no_positions", "noise_in_use"))
-    yield page, "get {} % of the tokens of unseen pairs right and {} % of the sentences", [
+    yield page, "gets {} % of the tokens of unseen pairs right and {} % of the sentences", [
         shifted[tokens][0], shifted[sentences][0]]
     yield page, "a loss of {}, {:.0f} % of the tokens, no sentence right", [
         shifted["loss, unseen pairs"][1], float(shifted[tokens][1])]
     yield page, "a lower loss than the right program's, {} % of the tokens", [future[tokens][1]]
     yield page, "the loss stays at {:.1f}, which", [float(broken("wrong_side")["loss, unseen pairs"][1])]
-    yield page, "{} % of the sentences are right.", [order[sentences][1]]
+    yield page, "{} % of the sentences are right:", [order[sentences][1]]
     yield page, "and {1} % of the sentences right instead of {0} %", noise[sentences]
     steps = (DOCS / "book" / "records" / "300-steps.txt").read_text(encoding="utf-8")
     yield "data/README.md", "checksum `{}`, after 300 steps `{}`", [

@@ -145,6 +145,7 @@ WRONG = [
     ("04-embedding", "</main>", "<pre><code>dx_i = 1</code></pre></main>", "dx_i = 1"),
     ("05-feed-forward", "</main>", '<pre><span id="L7"></span></pre></main>', "L7"),
     ("course", "</main>", "<p>::: tutorial</p></main>", "::: tutorial"),
+    ("gpt", "</main>", "<p>has query weights</p></main>", "has query weights"),
     ("lesson", "</main>", '<script src="https://a.b/c.js"></script></main>', "a.b/c.js"),
     ("06-residual", "<mo>∑</mo>", "<mo>⨊</mo>", "⨊"),
     ("11-training", 'stroke="none"|fill="none"', 'stroke="red"', "red"),

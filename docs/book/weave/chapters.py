@@ -7,7 +7,7 @@ import html
 import itertools
 import re
 
-from project import DOCS, fail, read
+from project import DOCS, fail
 
 import formula
 from book import anchor_of, contract_of, is_heading, raw
