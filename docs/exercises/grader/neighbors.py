@@ -153,7 +153,7 @@ OTHERS = {"*": ["/", "+"], "/": ["*"], "<": ["<=", ">"], "<=": ["<", ">="], ">":
 def signs(b):
     for i, token in enumerate(b.all):
         if token.text in OTHER_SIGN and (b.is_value(i - 1) or "=" in token.text):
-            yield "a sign turned round", [(i, i + 1, OTHER_SIGN[token.text])]
+            yield "a sign reversed", [(i, i + 1, OTHER_SIGN[token.text])]
         elif token.text == "-":
             yield "a minus missing", [(i, i + 1, "")]
         if token.text in ("=", "+=", "return") and b[i + 1] not in (";", "-", "{"):
@@ -217,7 +217,7 @@ def calls(b):
             yield "two arguments exchanged", [(*p, b.piece(*q)), (*q, b.piece(*p))]
         for p in parts:
             if len(parts) > 1 and p[1] - p[0] == 1 and b.all[p[0]].kind == "name":
-                yield "a matrix turned round", [(*p, f"transposed({b[p[0]]})")]
+                yield "a matrix transposed", [(*p, f"transposed({b[p[0]]})")]
 
 
 def operators(b):

@@ -130,7 +130,7 @@ def gradescope(g):
     g.holds("a mistake costs only its own points, in a folder of a folder, too", graded(
         {"a/b/transformer.c": REFERENCE.replace("? clip / norm", "? norm / clip").encode()},
         15))
-    g.holds("a usual mistake is named", "the quotient is turned round: factor · norm "
+    g.holds("a usual mistake is named", "the quotient is inverted: factor · norm "
             "is clip (chapter 11, “Clipping”)" in g.output)
 
 
