@@ -366,7 +366,7 @@ CALLS = [  # and for each piece: "-" is not there, "." is there and left alone
 
 
 def training_step():
-    """One training step through memory. Time runs downwards; a column is colored
+    """One training step through memory. Time runs downward; a column is colored
     while its memory is in use. The four roles stay. What is in the arena is given
     back, most of the scratch layer by layer within transformer_backward.
 

@@ -195,7 +195,7 @@ def feed_forward_part(path, letter, detailed):
 
 def encoder_layer():
     """An encoder layer, post-norm. In self-attention q, k and v all come from x. Thick:
-    the residual paths. A shape in a box is that of a weight matrix; beside an arrow,
+    the residual paths. A shape in a box is that of a layer's matrix; beside an arrow,
     that of the data. White boxes and the attention have no parameters.
 
     Read from bottom to top. First sub-layer: x (B·S,D) goes into three linear layers,

@@ -71,7 +71,7 @@ def positions():
 
     One color is for positive and one for negative numbers; the stronger the
     color, the nearer the number is to 1 or -1. On the left the colors change
-    from row to row: columns 0 and 1 come round once in 6.3 positions. Farther
+    from row to row: columns 0 and 1 come around once in 6.3 positions. Farther
     right they change ever more slowly. From column 26 on nothing is negative,
     and the last columns are stripes that stay as they begin at position 0:
     sines near 0 and cosines near 1.
