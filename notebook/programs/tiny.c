@@ -179,11 +179,12 @@ float *norm(Norm *w, float *x, float *y, int N) {
 void norm_backward(Norm *w) {
     each (i, w->N) {
         float *n = w->n + i * D, *d = w->out + i * D + GRAD, *gain = w->gain;
-        float *dy = n + GRAD, d_n[D];
-        each (j, D) gain[GRAD + j] += d_n[j] = d[j] * n[j];
+        float *dy = n + GRAD, d_times_n[D];
+        each (j, D) d_times_n[j] = d[j] * n[j];
+        each (j, D) gain[GRAD + j] += d_times_n[j];
         each (j, D) w->bias[GRAD + j] += d[j];
         float dn_mean = dot(d, gain, D) / D;    // dn, of n, is d · gain
-        float dnn_mean = dot(d_n, gain, D) / D; // and dn · n is d · n · gain
+        float dnn_mean = dot(d_times_n, gain, D) / D; // dn · n is d · n · gain
         each (j, D) d[j] = d[j] * gain[j] - dn_mean - n[j] * dnn_mean;
         each (j, D) dy[j] = d[j] *= w->rstd[i];
         dropout(dy, D, i, w->key);
