@@ -1,7 +1,7 @@
 // Lab 12: how well finite differences check a gradient, and with which step h.
 //
 // The loss of a small whole model, two sentences with padding, is computed at
-// parameter + h and parameter - h; the slope between the two is held against
+// parameter + h and parameter - h; the slope between the two is compared with
 // what the backward pass says. This file is compiled three times: in single
 // precision, as 12-gradient-check-double in double, and as
 // 12-gradient-check-complex with complex numbers, which are two doubles each.

@@ -9,7 +9,7 @@ notebook by pandoc, is executed by nbclient and written to notebook/NN-
 name.ipynb, with a small copy of its first picture in notebook/thumbnails/.
 
 With --check the committed labs stay as they are. The numbers that the new run
-prints are held against the committed ones:
+prints are compared with the committed ones:
 
     NAME: VALUE (± TOLERANCE)             exact: compared
     NAME: VALUE (learned, ± TOLERANCE)    compared, but not with --short

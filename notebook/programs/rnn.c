@@ -2,7 +2,7 @@
 // replaced, written out forward and backward in the style of transformer.c: the
 // LSTM (Hochreiter and Schmidhuber, 1997), additive attention (Bahdanau and
 // others, 2015), an encoder and a decoder made of them, and an LSTM that reads
-// both ways. notebook/test/rnn.c holds every gradient against finite differences.
+// both ways. notebook/test/rnn.c checks every gradient against finite differences.
 //
 // It is to be included behind transformer.c and uses its matrices, arena,
 // embeddings, loss and list of tensors. The letters are those of transformer.c,
