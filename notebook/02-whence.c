@@ -1,4 +1,4 @@
-// Lab 2: where does the model know it from?
+// Lab 2: how does the model know the gender?
 //
 //     02-whence MODEL DATA.tsv      change,where,cases,same,other,else
 //
@@ -325,7 +325,7 @@ int main(int argc, char **argv) {
     Change change[CHANGES];
     Count count[CHANGES] = {0};
     if (config->norm == PRE_NORM || config->layers * (config->heads + 1) > 24)
-        fail("%s: this wants post-norm, and a small model", argv[1]);
+        fail("%s: this needs post-norm, and a small model", argv[1]);
     int changes = list_changes(change, config);
     for (int k = 0; k < p.count; k++) {
         Case found[NOUNS];

@@ -1,8 +1,8 @@
-// Lab 3, second part: longer than ever trained.
+// Lab 3, second part: longer than in training.
 //
 //     03-lengths TASK POSITIONS STEPS
 //
-// A small model learns to say random letters again (TASK copy) or backwards
+// A small model learns to repeat random letters (TASK copy) or to reverse them
 // (reverse), with SHORTEST to TRAINED of them, in STEPS steps. POSITIONS are
 // sinusoidal, learned or none. Then it is asked for sentences of up to LONGEST
 // letters, TESTS of each length. For each place in a sentence a line of CSV:

@@ -12,7 +12,7 @@
 // begin, with standard deviation 1, and uniform between ±1/√in; biases are zero
 // in both. Both multiply embeddings by √d_model. mask: what a
 // query may see: "none" hides nothing, "causal" hides what comes later,
-// "window" all but its two neighbours and itself. layers: how many the signal
+// "window" all but its two neighbors and itself. layers: how many the signal
 // has passed. blanked, position: from 0.
 //
 // distance: |output - output when blanked|, the L2 norm over the d_model

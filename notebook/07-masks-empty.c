@@ -21,7 +21,7 @@
 
 enum { ROWS = 5, K = 8 };
 
-// Softmax as one writes it who knows of no empty rows.
+// Softmax as it is usually written, with no thought of empty rows.
 void plain_softmax(Mat scores) {
     for (int i = 0; i < scores.rows; i++) {
         real *x = row(scores, i), most = max(x, scores.cols), total = 0;

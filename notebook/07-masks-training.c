@@ -8,7 +8,7 @@
 //
 //     07-masks-training STEPS EVERY
 //
-// trains for so many steps, and every EVERY steps holds the model against 200
+// trains for so many steps, and every EVERY steps tests the model on 200
 // unseen pairs:
 //
 //     mask,step,loss,accuracy,written

@@ -148,8 +148,8 @@ void report_test(Lab *lab, const Pairs *test, int epoch) {
 int main(int argc, char **argv) {
     int count = argc == 5 ? atoi(argv[4]) : 0;
     if (count < 5 || count > MOST_PAIRS || atoi(argv[2]) > LONGEST)
-        fail("wanted: model, length of at most %d, epochs, 5 to %d pairs",
-             LONGEST, MOST_PAIRS);
+        fail("08-rnn MODEL LENGTH EPOCHS PAIRS: a length of at most %d, 5 to "
+             "%d pairs", LONGEST, MOST_PAIRS);
     use_one_thread();
     Lab lab = lab_new(argv[1], atoi(argv[2]), atoi(argv[3]));
     Pairs train_data = random_pairs(count, lab.length, 1);

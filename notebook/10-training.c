@@ -1,4 +1,4 @@
-// Lab 10: training. Is a trained model as sure as it may be?
+// Lab 10: training. Is a trained model as sure as it should be?
 //
 //     10-training MODEL PAIRS.tsv
 //

@@ -3,9 +3,9 @@
 // One encoder layer without its norms, for one sentence of n tokens, in three
 // parts. Counted are the operations of products, a multiplication and an
 // addition being two: 8 n D² in the projections, 4 n² D in attention, 4 n D F in
-// the feed-forward network. The count leaves out what is no product: softmax's
-// weights. `13-cost time LONGEST RUNS` prints for each width, length up to this
-// one, part and pass a line
+// the feed-forward network. The count leaves out what is not a product:
+// softmax's weights. `13-cost time LONGEST RUNS` prints for each width, length
+// up to this one, part and pass a line
 //
 //     d_model,length,part,pass,seconds,operations
 //

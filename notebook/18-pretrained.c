@@ -38,7 +38,7 @@ typedef struct {
 Ids read_ids(char **word, int words) {
     Ids ids = {.count = words};
     if (words < 1 || words > MOST_IDS)
-        fail("from 1 to %d tokens", MOST_IDS);
+        fail("from 1 to %d tokens are wanted", MOST_IDS);
     for (int i = 0; i < words; i++)
         ids.id[i] = atoi(word[i]);
     return ids;

@@ -149,7 +149,7 @@ void train_with_divisor(char **argument) {
     int64_t seed = read_whole(argument[5], 0, 1000000);
     if (parts < 0 || steps < 0 || seed < 0
         || find_choice("whole|means", argument[2]) < 0)
-        fail("train takes whole or means, parts, steps and a seed");
+        fail("train takes whole or means, then parts, steps and a seed");
     world.micro_batches = (int)parts;
     Checkpoint c = {0};
     c.settings.text[option_place("steps", 5)] = argument[4];
@@ -249,7 +249,7 @@ int main(int argc, char **argv) {
     else if (!strcmp(what, "ping") && argc == 3)
         print_pings(atoi(argv[2]));
     else
-        fail("what shall I do? divisor, train, step or ping");
+        fail("19-machines divisor, train, step or ping");
     finish_output();
     world.failure = 0;
     return 0;

@@ -2,15 +2,15 @@
 //
 //     21-carried-over TASK STEPS LABEL_STEPS SEED
 //
-// An encoder of two layers learns from 6,000 sentences to which nobody has
-// added anything. TASK says how:
+// An encoder of two layers learns from 6,000 sentences of plain text. TASK says
+// how:
 //
 //     next      guess the next word, as GPT does, under a causal mask
 //     seventh   one word in seven is hidden: guess it, as BERT does
 //     half      one word in two is hidden
 //
 // Then what it has learned is carried over: a classifier (lab 15's) begins with
-// its parameters and learns from a few labelled sentences. Another one begins
+// its parameters and learns from a few labeled sentences. Another one begins
 // with random parameters.
 //
 // It prints CSV, one number a line:

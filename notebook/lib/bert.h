@@ -11,7 +11,7 @@
 //     output       a linear layer, GELU and a norm come before the logits,
 //                  whose matrix is the embedding's; they have a bias
 //
-// In its file, weights are [out, in], so each is looked at transposed; and old
+// In its file, matrices are [out, in], so each is looked at transposed; and old
 // files call gain and bias of a norm gamma and beta. Include this file after
 // gpt2.h.
 
@@ -389,7 +389,7 @@ Bert *bert_outline(const Config *c, int segments) {
     return b;
 }
 
-// When the numbers have their place: from now on, all weights but embeddings
+// When the numbers have their place: from now on, all matrices but embeddings
 // are seen as (in,out).
 void turn_bert(Bert *b) {
     const TensorList *l = &b->base->list;
@@ -460,7 +460,7 @@ Mat bert_forward(Pass *pass, const Bert *b, const int *ids, int T) {
     return x;
 }
 
-// Fails where numbers have overflowed: they say nothing any more.
+// Fails where numbers have overflowed: they no longer mean anything.
 void check_finite(Mat m) {
     for (int i = 0; i < m.rows * m.cols; i++)
         if (!isfinite(m.at[i]))

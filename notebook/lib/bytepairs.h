@@ -88,7 +88,7 @@ void read_bytes_of(BytePairs *b) {
         while (*c && byte_of(utf8_number(c)) >= 0)
             c += utf8_length(c);
         if (*c && !find_added(t, t->entry[i].text))
-            fail("%s: the token %s is no text of bytes", t->path,
+            fail("%s: the token %s is not a text of bytes", t->path,
                  shown(t->entry[i].text).text);
     }
     for (int k = 0; k < 256; k++) {
@@ -164,7 +164,7 @@ void check_rules(BytePairs *b, const char *path) {
     qsort(b->rule, b->rules, sizeof *b->rule, compare_rules);
     for (size_t k = 1; k < b->rules; k++)
         if (!compare_rules(&b->rule[k - 1], &b->rule[k]))
-            fail("%s:%d: this merge is there twice", path,
+            fail("%s:%d: this merge appears twice", path,
                  max_int(b->rule[k - 1].rank, b->rule[k].rank));
     for (int k = 0; k < 256; k++)
         made[b->byte[k]] = true;

@@ -13,9 +13,9 @@
 // from the loss below.
 //
 // In its file, the layers for queries, keys and values are one layer, whose
-// weight is (D,3D): views cut it apart. All weights are [in, out], as here, and
-// attn.c_proj is square: read the other way round it fits just as well, and the
-// model writes nonsense. Only numbers computed elsewhere tell.
+// weight is (D,3D): views cut it apart. All matrices are [in, out], as here, and
+// attn.c_proj is square: read transposed it fits just as well, and the model
+// writes nonsense. Only numbers computed elsewhere tell.
 //
 // Include this file after modern.h and hub.h.
 

@@ -3,7 +3,7 @@
 // A model is a folder. config.json says how large it is, and model.safetensors
 // holds its parameters. Chapter 15 reads files that it has written. These come
 // from other programs: tensors in any order, names with a prefix or without
-// one, and tensors that are no parameters. What stays the same is the idea: the
+// one, and tensors that are not parameters. What stays the same is the idea: the
 // list of tensors says what must be there, and whatever is missing, too much or
 // of another shape is named.
 //
@@ -46,8 +46,8 @@ Shown shown(const char *text) {
     return s;
 }
 
-// Fails unless there is such a file. It has to be a regular one: who opens a
-// pipe waits for its other end, and a device has no size.
+// Fails unless there is such a file. It has to be a regular one: opening
+// a pipe waits for its other end, and a device has no size.
 void check_file(const char *path) {
     FILE *file = NULL;
 #ifdef TRANSFORMER_POSIX
@@ -151,7 +151,7 @@ char *read_escape(JsonFile *f, char *to) {
           ? 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00) : c;
     }
     if (c == 0 || (c >= 0xd800 && c < 0xe000))
-        refuse_json(f, "\\u with a number that is no character");
+        refuse_json(f, "\\u with a number that is not a character");
     return write_utf8(to, c);
 }
 
@@ -468,13 +468,13 @@ void locate(Hub *h, const Json *entry, int i) {
     const Json *type = member(entry, "dtype");
     double most = (double)(r->size - r->numbers);
     if (h->found[i])
-        fail("%s: the tensor %s is there twice", r->path, name);
+        fail("%s: the tensor %s appears twice", r->path, name);
     if (!is_string(type, "F32"))
         fail("%s: the tensor %s is %s, not F32", r->path, name,
              type && type->text ? shown(type->text).text : "of no type");
     if (!has_shape(member(entry, "shape"), t))
-        fail(is_vector(t) ? "%s: the tensor %s has not the shape [%d]"
-                          : "%s: the tensor %s has not the shape [%d,%d]",
+        fail(is_vector(t) ? "%s: the tensor %s is not of the shape [%d]"
+                          : "%s: the tensor %s is not of the shape [%d,%d]",
              r->path, name, is_vector(t) ? t->cols : t->rows, t->cols);
     if (!offsets || offsets->count != 2 || !is_whole(offsets->child, 0, most)
         || !is_whole(offsets->child->next, 0, most))
@@ -483,8 +483,8 @@ void locate(Hub *h, const Json *entry, int i) {
     size_t begin = (size_t)offsets->child->number;
     size_t end = (size_t)offsets->child->next->number;
     if (begin > end || end - begin != bytes_of(t))
-        fail("%s: the tensor %s has not the %zu bytes of its shape", r->path,
-             name, bytes_of(t));
+        fail("%s: the tensor %s does not have the %zu bytes of its shape",
+             r->path, name, bytes_of(t));
     h->file.begin[i] = begin;
     h->found[i] = true;
 }

@@ -232,7 +232,7 @@ void rotate(Mat x, const Rotation *r, real direction) {
 }
 
 // Permutes the columns of each head of m (any rows, heads·K) from one
-// convention to the other. To change a model's convention: the weights and the
+// convention to the other. To change a model's convention: the matrices and the
 // biases of query *and* key in every layer, and Modern.rotary.
 void change_pairing(Mat m, int K, int to) {
     real *moved = allocate((size_t)K, sizeof *moved);

@@ -152,7 +152,7 @@ void read_vocabulary(Tokens *t, const char *folder) {
     qsort(t->entry, (size_t)t->count, sizeof *t->entry, compare_entries);
     for (int i = 1; i < t->count; i++)
         if (!strcmp(t->entry[i - 1].text, t->entry[i].text))
-            fail("%s: the token %s is there twice", t->path,
+            fail("%s: the token %s appears twice", t->path,
                  shown(t->entry[i].text).text);
 }
 
@@ -295,7 +295,7 @@ void read_specials(Tokens *t) {
         const Json *v = said_of(t, special_key[k].key, &where);
         const char *text = v ? content_of(v) : special_key[k].usual[t->words];
         if (v && !text)
-            fail("%s: %s is no token", where->path, special_key[k].key);
+            fail("%s: %s is not a token", where->path, special_key[k].key);
         if (text && (v || token_number(t, text) >= 0) && !find_added(t, text))
             add_word(t, where, text, -1, v, true);
         t->special[k] = text ? token_number(t, text) : -1;

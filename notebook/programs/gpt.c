@@ -62,7 +62,7 @@ char *spaces_for_signs(char *text) {
 
 enum { MEGABYTES = 64 }; // the largest text
 
-// What follows a byte order mark, if there is one: it is no character of a text.
+// What follows a byte order mark, if there is one: it is not part of a text.
 const char *after_order_mark(const char *text) {
     return text + (strncmp(text, "\xef\xbb\xbf", 3) ? 0 : 3);
 }

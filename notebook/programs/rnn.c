@@ -39,10 +39,10 @@ int *by_time(Arena *arena, const int *ids, int B, int T) {
 
 // ## The LSTM
 //
-// It reads x one step at a time and carries two vectors along: the cell c, its
-// memory, and the hidden state h, what it shows of it. Three gates, numbers
-// between 0 and 1, say how much of the old memory stays (f), how much of the
-// new candidate g comes in (i), and how much is shown (o):
+// It reads x one step at a time and carries two vectors along: the cell c, which
+// remembers, and the hidden state h, what it shows of it. Three gates, numbers
+// between 0 and 1, say how much of the old cell stays (f), how much of the new
+// candidate g comes in (i), and how much is shown (o):
 //
 // $$ z = x W + b + h' U $$
 //
@@ -146,7 +146,7 @@ Mat lstm_forward(Arena *arena, LstmSaved *s, const Lstm *w, Mat x, int B) {
 // Only dz and dh' have to be found step by step. dU, dW, db and dx are sums or
 // products over all steps and wait until dz is complete.
 //
-// How one knows that it is right: with f = 1 and i = 0 the cell is carried
+// How to check it: with f = 1 and i = 0 the cell is carried
 // along unchanged, and dc' = dc, through any number of steps. This is what
 // makes the LSTM remember where a plain recurrent network forgets.
 
@@ -155,7 +155,7 @@ typedef struct {
     Mat hidden, cell; // (B,H): dh and dc of the step at hand
 } LstmFlow;
 
-// dh and dc after the last step are zero; who knows better adds to them.
+// dh and dc after the last step are zero; the caller adds what it has.
 LstmFlow lstm_flow(Arena *arena, const LstmSaved *s) {
     int B = s->batch, H = s->hidden.cols;
     return (LstmFlow){arena_mat(arena, s->gates.rows, 4 * H),
@@ -215,7 +215,7 @@ void lstm_backward(LstmFlow *d, Lstm *dw, Mat dx, Mat dout, const LstmSaved *s,
 
 // ## An LSTM that reads both ways
 //
-// A word's meaning may hang on what follows. So a second LSTM reads from the
+// A word's meaning may depend on what follows. So a second LSTM reads from the
 // end, and the two results of each step are laid side by side. The second is
 // an ordinary LSTM on x with its blocks in reverse order.
 
@@ -345,7 +345,7 @@ void additive_step(Arena *arena, AdditiveSaved *s, const Additive *w, int t,
 // Every step of the decoder looks at the same e and the same p, so all of them
 // add to de and dp; M and Q wait until all steps are done.
 //
-// How one knows that it is right: the dr of a sentence sum to 0, since adding
+// How to check it: the dr of a sentence sum to 0, since adding
 // the same to all scores changes nothing.
 
 typedef struct {

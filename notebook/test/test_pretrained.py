@@ -79,7 +79,7 @@ def test_logits(folder):
 
 
 def test_overflow(folder):
-    """Numbers that are finite in the file, and not any more in the model."""
+    """Numbers that are finite in the file, but no longer in the model."""
     for kind, name in (("gpt2", "ln_f.weight"),
                        ("bert", "bert.encoder.layer.1.output.dense.weight"),
                        ("bert", "cls.predictions.transform.LayerNorm.weight")):
@@ -581,7 +581,7 @@ def refuses(folder, text, model, name, change, *words):
 
 
 def test_no_files(folder):
-    """What is no regular file is refused: nothing hangs, nothing is empty."""
+    """What is not a regular file is refused: nothing hangs, nothing is empty."""
     for model, name in (("gpt2", "config.json"), ("gpt2", "model.safetensors"),
                         ("gpt2", "merges.txt"), ("bert", "vocab.txt")):
         for what, make in (("a pipe", os.mkfifo),
@@ -642,7 +642,7 @@ def test_spellings(folder):
             same(f"JSON {how} is read as the same: {name}", name,
                  json.dumps(value, **options))
     config = bytes_of(folder, "gpt2/config.json")
-    same("a key that is there twice has its last value, as in Python",
+    same("a key that appears twice has its last value, as in Python",
          "config.json", b'{"n_layer": 9, "n_layer": "no", ' + config[1:])
     same("merges.txt with CRLF is read as the same", "merges.txt",
          bytes_of(folder, "gpt2/merges.txt").replace(b"\n", b"\r\n"))
