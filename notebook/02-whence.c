@@ -68,8 +68,8 @@ enum { EVERY = -1, NOUNS = 64, CHANGES = 64 };
 
 typedef struct {
     const char *change, *where;
-    Set cross, encoder;          // these weights are set to 0, in the one
-    int layer, head;             // layer and head, or in EVERY one
+    Set cross, encoder;          // these weights are set to 0,
+    int layer;                   // in this layer, or in EVERY one
     Set memory;                  // these rows are taken from the other pass
     bool cross_too, encoder_too; // and these weights, all of them
 } Change;
@@ -109,8 +109,7 @@ Mat attend_changed(Changed *r, AttentionSublayerSaved *saved,
         copy(s->weights, weights);
     for (int h = 0; h < s->heads; h++) {
         Head a = head_of(s, h);
-        bool here = (r->change->layer == EVERY || r->change->layer == layer)
-                 && (r->change->head == EVERY || r->change->head == h);
+        bool here = r->change->layer == EVERY || r->change->layer == layer;
         for (int i = 0; i < a.weights.rows; i++)
             for (int j = 0; here && j < a.weights.cols; j++)
                 if (has(zero, r->at, layer, h, i, j))
@@ -254,7 +253,7 @@ void try_case(Count *count, const Change *change, int changes, Case at,
     Batch b = make_batch(arena, &one, (const int[]){0}, 1);
     Batch swapped = make_batch(arena, &one, (const int[]){0}, 1);
     const char *noun = other_of(nouns, c->source.token[b.source[at.noun]]);
-    Change nothing = {.layer = EVERY, .head = EVERY};
+    Change nothing = {.layer = EVERY};
     swapped.source[at.noun] = token_id(&c->source, noun, (int)strlen(noun));
     if (said(&r, &own, &b, &at, &nothing) == at.same
         && said(&r, &others, &swapped, &at, &nothing) == at.other) {
@@ -270,7 +269,7 @@ void try_case(Count *count, const Change *change, int changes, Case at,
     arena_release(arena, 0);
 }
 
-// The changes; returns how many. Those of one layer and of one head are many.
+// The changes; returns how many.
 int list_changes(Change *list, const Config *config) {
     const Change fixed[] = {
         {"zero", "nothing", .cross = NONE},
@@ -291,16 +290,12 @@ int list_changes(Change *list, const Config *config) {
     int count = 0;
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
         list[count] = fixed[i];
-        list[count].layer = list[count].head = EVERY;
-        count++;
+        list[count++].layer = EVERY;
     }
-    for (int l = 0; l < config->layers; l++)
-        for (int h = EVERY; h < config->heads; h++) {
-            list[count++] = (Change){"zero", "cross", .cross = ALL, .layer = l,
-                                     .head = h};
-            list[count++] = (Change){"zero", "encoder", .encoder = ALL,
-                                     .layer = l, .head = h};
-        }
+    for (int l = 0; l < config->layers; l++) {
+        list[count++] = (Change){"zero", "cross", .cross = ALL, .layer = l};
+        list[count++] = (Change){"zero", "encoder", .encoder = ALL, .layer = l};
+    }
     return count;
 }
 
@@ -309,8 +304,6 @@ void print_change(const Change *change, const Count *count) {
     printf("%s,%s", change->change, change->where);
     if (change->layer != EVERY)
         printf(": all weights of layer %d", change->layer);
-    if (change->head != EVERY)
-        printf(" head %d", change->head);
     printf(",%d,%.1f,%.1f,%.1f\n", count->cases, share * count->same,
            share * count->other,
            share * (count->cases - count->same - count->other));
@@ -324,7 +317,7 @@ int main(int argc, char **argv) {
     const Config *config = &c.settings.config;
     Change change[CHANGES];
     Count count[CHANGES] = {0};
-    if (config->norm == PRE_NORM || config->layers * (config->heads + 1) > 24)
+    if (config->norm == PRE_NORM || config->layers > 24)
         fail("%s: this needs post-norm, and a small model", argv[1]);
     int changes = list_changes(change, config);
     for (int k = 0; k < p.count; k++) {

@@ -52,8 +52,8 @@ void step(Trainer *t, const Batch *batch, bool causal) {
     update(t, loss);
 }
 
-// Greedy decoding as one writes it first: for each word, all of what has been
-// written goes through the decoder again. out (B·P), P = target_length.
+// Greedy decoding as you would write it first: for each word, all of what has
+// been written goes through the decoder again. out (B·P), P = target_length.
 void write_words(Trainer *t, const Batch *batch, bool causal, int *out) {
     int B = batch->sentences, P = batch->target_length;
     Pass pass = {.arena = &t->arena, .config = &t->model->config};

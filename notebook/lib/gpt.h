@@ -134,7 +134,7 @@ Mat gpt_step(Pass *pass, Cache *c, const int *id) {
 
 // ## The next token
 //
-// Softmax turns the logits into probabilities, and one could draw from them as
+// Softmax turns the logits into probabilities, and you could draw from them as
 // they are. Three rules change them first, in this order:
 //
 //     temperature τ   logits are divided by τ. Below 1, what is probable

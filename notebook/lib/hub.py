@@ -14,7 +14,7 @@ import struct
 from collections import Counter
 
 import torch
-from torch.nn.functional import embedding, layer_norm, softmax
+from torch.nn.functional import embedding, gelu, layer_norm, softmax
 
 ROOT = os.path.abspath(f"{__file__}/../../..")
 # What config.json says. Sizes are chosen so that no two are equal by accident.
@@ -107,18 +107,12 @@ def causal(T):
     return torch.ones(T, T).tril().bool()
 
 
-def gelu_new(x):
-    return 0.5 * x * (1 + torch.tanh(
-        math.sqrt(2 / math.pi) * (x + 0.044715 * x ** 3)))
-
-
-def gelu(x):
-    return 0.5 * x * (1 + torch.erf(x / math.sqrt(2)))
+gelu_new = functools.partial(gelu, approximate="tanh")
 
 
 def gpt2(p, c, ids, bend=gelu_new, turned=False):
-    """ids (T) -> logits (T,V). With `turned`, attn.c_proj is read the wrong way
-    round."""
+    """ids (T) -> logits (T,V). With `turned`, attn.c_proj is read
+    transposed."""
     T, D, H = len(ids), c["n_embd"], c["n_head"]
 
     def norm(x, name):

@@ -64,8 +64,7 @@ done
 $CC -O2 -ffp-contract=off $records/vectors.c -lm -o $work/vectors
 $work/vectors $model "$short" 1 3 > $records/vectors.csv
 make -s build/notebook/02-whence build/notebook/gpt
-build/notebook/02-whence $model data/eng-fra.test.tsv | grep -v ' head ' \
-    > notebook/02-whence.csv
+build/notebook/02-whence $model data/eng-fra.test.tsv > notebook/02-whence.csv
 
 # The same model, by the program of one sitting.
 $CC -O3 -ffp-contract=off notebook/programs/tiny.c -lm -o $work/tiny
