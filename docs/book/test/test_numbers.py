@@ -19,9 +19,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "weave"))
 
 from project import DOCS, ROOT
 
+import c_code
 import records
 import surviving
-from harness import claim, end
+from harness import claim, end, none
 
 MODEL = ROOT / "data" / "models" / "eng-fra.safetensors"
 WORDS = ["the", "red", "car", "is", "fast", "end"]
@@ -139,6 +140,7 @@ def quoted():
     yield which, "leave {:.1f} % of the words of copying right", [words["heads_reshaped", "copying"]]
     yield which, "the BLEU rises from {} to {}", [
         cells[name, "sounds"]["bleu"] for name in ("sound", "answer_given")]
+    steps = (DOCS / "book" / "records" / "300-steps.txt").read_text(encoding="utf-8")
     page, tokens, sentences = "docs/book/text/what-is-wrong.md", "% of tokens right", "% of sentences right"
     shifted, future, order, noise = map(broken, (
         "not_shifted", "no_future_hidden", "no_positions", "noise_in_use"))
@@ -150,10 +152,27 @@ def quoted():
     yield page, "the loss stays at {:.1f}, which", [float(broken("wrong_side")["loss, unseen pairs"][1])]
     yield page, "{} % of the sentences are right:", [order[sentences][1]]
     yield page, "and {1} % of the sentences right instead of {0} %", noise[sentences]
-    steps = (DOCS / "book" / "records" / "300-steps.txt").read_text(encoding="utf-8")
+    plainly = re.search(r"reverse\.train.*\n.*\n.*\n.*\n +100 +(\S+).*\n +300 +(\S+)", steps)
+    yield page, "1.8937 beside {:.4f}, and after 300 steps 1.0765 beside {:.4f}", map(
+        float, plainly.groups())
     yield "data/README.md", "checksum `{}`, after 300 steps `{}`", [
         seeds[0]["checksum"], re.search("checksum (.*)", steps)[1]]
     yield "README.md", "checksum {}: the model of the book", [seeds[0]["checksum"]]
+
+
+def check_places(text):
+    """The lines of transformer.c and the claims of its tests that a page names are there."""
+    lines = re.findall(r'Here: [`"]([^`"]+)[`"] in `(\w+)`', text)
+    claims = [(said, file) for file, every in re.findall(
+        r'`(tests/chapters/\S+)`(?::| says:) ("[^"]+"(?:, "[^"]+")*)', text)
+        for said in re.findall('"(.+?)"', every)]
+    there = {place: "\n".join(c_code.function(ROOT / "transformer.c", place).lines)
+             for _, place in lines}
+    there.update({file: plain(re.sub(r'"\s+"', "", (ROOT / file).read_text(encoding="utf-8")))
+                  for _, file in claims})
+    none([f"{place}: {line}" for line, place in lines + claims if line not in there[place]],
+         f"{len(lines)} lines and {len(claims)} claims that it names are there")
+    claim(len(claims) > 10 and len(lines) > 10, "what-is-wrong.md names them")
 
 
 def plain(text):
@@ -168,4 +187,5 @@ for name, template, values in quoted():
         texts[name] = plain((ROOT / name).read_text(encoding="utf-8"))
     wanted = plain(template.format(*values))
     claim(wanted in texts[name], f"{name}: {wanted}")
+check_places(texts["docs/book/text/what-is-wrong.md"])
 end()
