@@ -3994,6 +3994,8 @@ Batch look(Pass *pass, Saved *s, const Transformer *t, Sentence source,
 // Nine digits restore a float exactly. Tokens are always quoted, since a comma
 // can be a token; quotes in them are doubled (RFC 4180).
 
+#define CSV_HEADER "kind,layer,head,query,key,weight,query_token,key_token\n"
+
 // Writes a token in quotes, followed by the character `end`.
 void write_quoted(FILE *file, const char *token, char end) {
     fputc('"', file);
@@ -4007,7 +4009,7 @@ void write_quoted(FILE *file, const char *token, char end) {
 void write_attention_csv(FILE *file, const Pass *pass, const Saved *s,
                          const char *const *source, const char *const *input) {
     int L = pass->config->layers, H = pass->config->heads;
-    fputs("kind,layer,head,query,key,weight,query_token,key_token\n", file);
+    fputs(CSV_HEADER, file);
     for (int n = 0; n < KINDS * L * H; n++) {
         int kind = n / (L * H), l = n / H % L, h = n % H;
         const char *const *query = kind == ENCODER ? source : input;
@@ -6750,10 +6752,24 @@ void show_samples(const Progress *p) {
 #define LOG_HEADER "step,split,loss,accuracy,learning_rate,gradient_norm," \
                    "tokens_per_second\n"
 
+// Fails if there is something in the file, and it does not begin like this.
+void check_beginning(FILE *file, const char *path, const char *wanted) {
+    char start[128];
+    size_t size = fread(start, 1, strlen(wanted), file);
+    if (memcmp(start, wanted, size))
+        fail("%s stays as it is: it does not begin with \"%.*s\"", path,
+             (int)strcspn(wanted, "\n"), wanted);
+}
+
 // Begins a new log or, if the run is resumed, goes on with the old one. A last
-// row that a full disk cut short is ended.
+// row that a full disk cut short is ended. What is no log stays as it is.
 FILE *begin_log(const Settings *s) {
-    FILE *log = fopen(s->log, s->resume ? "ab+" : "wb+");
+    FILE *log = fopen(s->log, "ab+");
+    bool seeks = log && fseek(log, 0, SEEK_SET) == 0; // a pipe does not
+    if (seeks)
+        check_beginning(log, s->log, LOG_HEADER);
+    if (seeks && !s->resume)
+        log = freopen(s->log, "wb+", log);
     if (!log)
         fail("cannot write %s: %s", s->log, strerror(errno));
     int last = fseek(log, -1, SEEK_END) == 0 ? getc(log) : EOF;
@@ -7186,6 +7202,11 @@ void attention_command(const Arguments *a, Checkpoint *c) {
     draw_cross_attention(stdout, &pass, &saved, written, from);
     finish_output();
     if (csv) {
+        FILE *old = fopen(csv, "rb");
+        if (old) {
+            check_beginning(old, csv, CSV_HEADER);
+            fclose(old);
+        }
         FILE *file = begin_file(csv);
         write_attention_csv(file, &pass, &saved, from, input);
         end_file(file, csv);
@@ -7262,6 +7283,9 @@ void (*const function_of[COMMANDS])(const Arguments *, Checkpoint *) = {
 int main(int argc, char **argv) {
     let_threads_sleep(argv);
     const char *first = argc > 1 ? argv[1] : "";
+#ifdef SIGXFSZ
+    signal(SIGXFSZ, SIG_IGN); // a limit on files is like a full disk
+#endif
     check_arithmetic();
     if (!strcmp(first, "--version"))
         puts("transformer 4.0");

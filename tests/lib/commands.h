@@ -225,7 +225,6 @@ pid_t start(const char *command) {
                 i ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY, 0600);
     posix_spawnattr_init(&attributes);
     sigfillset(&signals);
-    sigdelset(&signals, SIGXFSZ); // a limit is like a full disk
     posix_spawnattr_setsigdefault(&attributes, &signals);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
     alarm(PATIENCE);
@@ -472,7 +471,6 @@ void commands_begin(void) {
     signal(SIGTERM, interrupted);
     signal(SIGALRM, out_of_patience);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN);
     setenv("LC_ALL", "C", 1);
     setenv("OMP_WAIT_POLICY", "passive", 1); // others may need the processor
     limit(RLIMIT_CPU, 200);

@@ -272,6 +272,11 @@ FILE *machine_fopen(const char *path, const char *mode) {
     return open_node(i, n, mode, true);
 }
 
+FILE *machine_freopen(const char *path, const char *mode, FILE *file) {
+    fclose(file);
+    return machine_fopen(path, mode);
+}
+
 // The file's number in `opened`, for fsync.
 int machine_fileno(FILE *file) {
     for (int i = 0; i < FILES; i++)
@@ -373,6 +378,7 @@ int machine_puts(const char *text) {
 #define calloc machine_calloc
 #define realloc machine_realloc
 #define fopen machine_fopen
+#define freopen machine_freopen
 #define fileno machine_fileno
 #define fsync machine_fsync
 #define fflush machine_fflush

@@ -496,11 +496,33 @@ void test_names(void) {
         {"--csv: \"pairs.tsv\" is not FILE.csv",
          "attention good.safetensors a --csv pairs.tsv"});
     same("the data are there", pairs, contents("pairs.tsv", NULL));
+    copy("pairs.tsv", "pairs.csv");
+    run("train pairs.tsv" MINI "--steps 1 --model m.safetensors");
+    copy("m.safetensors", "kept.safetensors");
+    symlink("m.safetensors", "model.csv");
+    EACH(fails_late,
+        {"pairs.csv stays as it is: it does not begin with \"step,*",
+         "train pairs.csv" MINI "--log pairs.csv --model new2.safetensors"},
+        {"model.csv stays as it is: it does not begin with \"step,*",
+         "train pairs.csv --resume --steps 2 --model m.safetensors --log "
+         "model.csv"},
+        {"pairs.csv stays as it is: it does not begin with \"kind,*",
+         "attention good.safetensors 'the cat' --csv pairs.csv"});
+    same("they, too, are there", pairs, contents("pairs.csv", NULL));
+    same_bytes("and the model", "kept.safetensors", "m.safetensors");
+    absent("no step is saved without its log", "new2.safetensors");
 }
 
-// A limit on the size of files is like a full disk for the log alone.
-// (failing.c has a full disk for the model, too.)
+// A limit on the size of files is like a full disk: here for the log, a model and
+// a table alone. (failing.c has a full disk for all.)
 void test_full(void) {
+    largest_file = 1024;
+    fails_late("a model that does not fit", "cannot write big.safetensors: *",
+               "train pairs.tsv" MINI "--steps 1 --model big.safetensors");
+    absent("nothing of it is left", "big.safetensors.new");
+    largest_file = 1024;
+    fails_late("nor does a table", "cannot write big.csv: *",
+               "attention good.safetensors 'the cat' --csv big.csv");
     largest_file = 49152;
     fails_late("a log that does not fit", "cannot write w.csv: File too large*",
                "train pairs.tsv" MINI "--steps 20000 --model w2.safetensors "
