@@ -49,6 +49,12 @@ def numbers_in(rows, cols):
     return rows * cols if rows > 0 and cols > 0 and rows * cols <= POOL_SIZE else 0
 
 
+def bits_of(text, count):
+    """So many numbers, each behind a blank; None of anything else."""
+    is_right = text.count(" ") == count and re.fullmatch(r"(?: [0-9a-f]{1,16})*", text)
+    return [int(x, 16) for x in text.split()] if is_right else None
+
+
 def read_results(text):
     """The cases that a check has written, and the line behind them. What a student's code
     has written there otherwise ends them."""
@@ -62,16 +68,16 @@ def read_results(text):
             return cases, line
         elif word in ("given", "result"):
             kind, _, name = rest.partition(" ")
-            found = re.fullmatch(r"(-?\d{1,9}) (-?\d{1,9})((?: [0-9a-f]{1,16})*)", next(lines, ""))
-            if not found:
-                return cases, ""
-            rows, cols, bits = int(found[1]), int(found[2]), [int(x, 16) for x in found[3].split()]
-            if len(bits) != numbers_in(rows, cols):
+            found = re.fullmatch(r"(-?\d{1,9}) (-?\d{1,9})(.*)", next(lines, ""))
+            rows, cols = (int(found[1]), int(found[2])) if found else (0, 0)
+            bits = found and bits_of(found[3], numbers_in(rows, cols))
+            if bits is None:
                 return cases, ""
             (case.given if word == "given" else case.results).append(
                 Matrix(name, kind, rows, cols, bits, [math.nan] * len(bits)))
         elif word == "before" and case.results:
-            case.results[-1].before = numbers_of([int(x, 16) for x in rest.split()])
+            last = case.results[-1]
+            last.before = numbers_of(bits_of(line[len(word):], len(last.bits)) or last.bits)
         elif word == "wrong:":
             case.wrong = rest
         elif word == "end":

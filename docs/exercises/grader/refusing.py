@@ -9,6 +9,7 @@ import neighbors
 import source_file
 from source_file import code_of
 
+LONGEST = 20000  # characters of a region: the time to read it grows with their square
 FEW_LINES = 12  # so many statements may differ in a file with a bug
 
 # What has no place in an exercise: what reaches out of its function, or of the
@@ -48,6 +49,8 @@ def outside(raw, code):
 def refusal(region, label):
     """Why a region may not be compiled: it would reach out of its function."""
     depth, text = 0, "\n".join(region.body)
+    if len(text) > LONGEST:
+        return f"{label}:{region.start}: this region has more than {LONGEST} characters"
     if left_open(text, label, region.start + 1):
         return left_open(text, label, region.start + 1)
     code = code_of(text).split("\n")

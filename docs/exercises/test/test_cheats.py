@@ -121,6 +121,14 @@ __attribute__((constructor)) static void early(void) {
     ("decoder_layer_step", "hides code behind a quotation mark that a macro drops",
      '    PARALLEL_FOR(" /*\n    1)\n    asm("nop"); // */\n',
      "a quotation mark stays open"),
+    ("head", "writes nonsense into the file of the results", """\
+    long write(int, const void *, unsigned long);
+    for (int file = 3; file < 6; file++)
+        write(file, "case a\\nresult matrix b\\n1 1 0\\nbefore zz\\n", 39);
+&
+""", "ended the program itself"),
+    ("embedding_backward", "takes long to be read",
+     f"    int a = {'(' * 10000}1{')' * 10000};\n    (void)a;\n&\n", "more than 20000 characters"),
     ("adam_step", "includes a file", '#include "cheat.h"\n', "# is not allowed"),
 ]
 # Lines that are refused as they are read, each for the first word of it.
