@@ -121,7 +121,7 @@ __attribute__((constructor)) static void early(void) {
     ("decoder_layer_step", "hides code behind a quotation mark that a macro drops",
      '    PARALLEL_FOR(" /*\n    1)\n    asm("nop"); // */\n',
      "a quotation mark stays open"),
-    ("head", "writes nonsense into the file of the results", """\
+    ("dropout_row", "writes nonsense into the file of the results", """\
     long write(int, const void *, unsigned long);
     for (int file = 3; file < 6; file++)
         write(file, "case a\\nresult matrix b\\n1 1 0\\nbefore zz\\n", 39);
