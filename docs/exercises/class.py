@@ -37,6 +37,7 @@ PLATFORMS = {
     "Blackboard": r"(.+)_\w+_\d{4}(?:-\d\d){5}(?:_(.+)|\.txt)",
     "Canvas": r"(.+?_\d{2,}|(?:LATE_)?anon_\w+?)_\d{3,}_(.+\.\w+)",
     "Brightspace": r"\d+-\d+ ?- (.+?) ?- \w+ \d\d?, \d{4} \d{3,4} ?[AP]M(?: ?- ?(.+))?"}
+FORMULA = tuple("=+-@\t\r")  # what spreadsheets would compute begins so
 # What they add for the teacher.
 LISTS = re.compile(r"(grades|marks)\.(csv|xlsx?)|index\.html|submission_metadata\.yml", re.I)
 
@@ -93,7 +94,7 @@ def students_in(folder, names, table):
     students = by_student(items, names)
     if None in students:
         students[folder.stem] = students.pop(None)
-    return dict(sorted(students.items()))
+    return {"'" * name.startswith(FORMULA) + name: its for name, its in sorted(students.items())}
 
 
 def causes(results):

@@ -210,6 +210,7 @@ def not_graded(g):
                    "only one counts"),
         "report": ({"report/report.pdf": b"%PDF"},
                    "no file in it is asked for: there is report.pdf"),
+        "'=1+1": ({"=1+1/report.pdf": b"%PDF"}, "there is report.pdf"),  # no formula
         "damaged.zip": ({"damaged.zip": _zip(one)[:900]}, "damaged.zip: it cannot be unpacked"),
         "no.zip": ({"no.zip": b"PK no"}, "no.zip: this is no archive"),
         "locked.zip": ({"locked.zip": _zip(one, locked=True)}, "is encrypted"),
