@@ -511,6 +511,13 @@ void test_names(void) {
     same("they, too, are there", pairs, contents("pairs.csv", NULL));
     same_bytes("and the model", "kept.safetensors", "m.safetensors");
     absent("no step is saved without its log", "new2.safetensors");
+    mkfifo("pipe.csv", 0600);
+    int end = open("pipe.csv", O_RDONLY | O_NONBLOCK);
+    char first[6] = "";
+    run("train pairs.tsv" MINI "--steps 1 --model m.safetensors --log pipe.csv");
+    holds(read(end, first, 5) == 5 && !strcmp(first, "step,"),
+          "a pipe may be a log", "step,", first);
+    close(end);
 }
 
 // A limit on the size of files is like a full disk: here for the log, a model and
