@@ -4357,10 +4357,12 @@ double size_of(Mat m) {
     return (double)m.rows * m.cols;
 }
 
+// The smaller of two numbers.
 int min_int(int a, int b) {
     return a < b ? a : b;
 }
 
+// The larger of two numbers.
 int max_int(int a, int b) {
     return a > b ? a : b;
 }

@@ -37,8 +37,8 @@ SHARED = {f"assets/{name}" for name in ("icon.svg", "script.js", "serif.woff2", 
 LATER = ["names.js", "texts.js", "assets/minisearch.js"]  # the script loads them when needed
 CONTRACTS = {  # of five functions, what their cards say
     "sum": "the sum Σⱼ x[j]", "min_int": "The smaller of two numbers.",
-    "checked_product": "a · b bytes or elements; fails if that is more than the machine can "
-    "address", "matmul_add": "c += a b; the threads share the work",
+    "checked_product": "a · b; fails if it is too large", "matmul_add":
+    "c += a b; the threads share the work",
     "softmax_row": "x[j] = softmax over the visible x, n numbers, in place"}
 NEVER = {"no TeX is left in the text": r"\\[A-Za-z]{3,}|\$\$",
          "weights are those of attention, and what is trained are parameters":
