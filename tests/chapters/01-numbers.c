@@ -313,11 +313,8 @@ void test_random(void) {
 }
 
 void test_dropout(void) {
-    Mat ones = filled_mat(100, 500, 1), again = filled_mat(100, 500, 1);
-    Mat other = filled_mat(100, 500, 1);
+    Mat ones = filled_mat(100, 500, 1);
     dropout(ones, (Dropout){(real)0.3, 7});
-    dropout(again, (Dropout){(real)0.3, 7});
-    dropout(other, (Dropout){(real)0.3, 8});
     double dropped = 0, total = 0;
     for (int i = 0; i < 100; i++)
         for (int j = 0; j < 500; j++) {
@@ -326,12 +323,6 @@ void test_dropout(void) {
         }
     CLAIM(fabs(dropped / 50000 - 0.3) < 0.01, "dropout 0.3 drops three in ten");
     CLAIM(fabs(total / 50000 - 1) < 0.015, "and keeps the mean");
-    CLAIM(same_bits(ones, again), "the same key drops the same numbers");
-    CLAIM(!same_bits(ones, other), "another key drops others");
-    bool different = false;
-    for (int j = 0; j < 500; j++)
-        different = different || *at(ones, 0, j) != *at(ones, 1, j);
-    CLAIM(different, "each row has its own pattern");
     bool as_written = true;
     for (uint32_t i = 0; i < 100; i++)
         for (uint32_t j = 0; j < 500; j++) {
