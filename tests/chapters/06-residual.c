@@ -54,26 +54,12 @@ void test_norm(void) {
     y = norm_forward(&pass, &s, &c.w, c.x);
     Mat dx = filled_mat(N, D, PREFILL);
     Norm dw = {filled_mat(1, D, PREFILL), filled_mat(1, D, PREFILL)};
+    size_t used = room.used;
     norm_backward(&pass, &s, &c.w, &dw, dx, c.upstream);
+    CLAIM(room.used == used, "norm: scratch memory is given back");
     CLAIM_GRADIENT(norm_loss, &c, c.x, dx, "norm: dx");
     CLAIM_GRADIENT(norm_loss, &c, c.w.gain, dw.gain, "norm: dgain");
     CLAIM_GRADIENT(norm_loss, &c, c.w.bias, dw.bias, "norm: dbias");
-
-    Mat clean = filled_mat(N, D, 0);
-    size_t used = room.used;
-    norm_backward(&pass, &s, &c.w, &dw, clean, c.upstream);
-    CLAIM(room.used == used, "norm: scratch memory is given back");
-    double sums = 0, along = 0;
-    for (int i = 0; i < N; i++) {
-        double stretch = 0;
-        for (int j = 0; j < D; j++)
-            stretch += *at(clean, i, j) * (*at(c.x, i, j) - s.mean.at[i])
-                     * s.rstd.at[i];
-        sums = fmax(sums, fabs(sum(row(clean, i), D)));
-        along = fmax(along, fabs(stretch));
-    }
-    CLAIM(sums < 1e-12, "dx of a row sums to 0: shifting x changes nothing");
-    CLAIM(along < 1e-3, "dx · n is nearly 0: stretching x changes nothing");
 }
 
 // A row of which the norm and its backward pass are done by hand.
