@@ -1384,48 +1384,21 @@ void example_look(void) {
 // ## The table of all examples
 
 typedef struct {
-    int chapter;
     const char *name;
     void (*run)(void);
-    const char *about;
 } Example;
 
-#define ROW(chapter, name, about) {chapter, #name, example_##name, about}
+#define ROW(name) {#name, example_##name}
 
 const Example examples[] = {
-    ROW(0, chain, "a loss in three steps, and its gradients"),
-    ROW(1, views, "four views of twelve numbers"),
-    ROW(1, product, "a matrix product, slow and fast"),
-    ROW(1, dropout_mean, "which numbers fall, and the mean over many draws"),
-    ROW(1, dropout_gradient, "the same numbers fall backward"),
-    ROW(2, softmax, "large scores, hidden scores"),
-    ROW(2, attention, "one head, step by step"),
-    ROW(2, attention_gradient, "gradients of queries, keys and values"),
-    ROW(3, heads, "what a head sees of the matrix"),
-    ROW(3, multi_head_gradient, "gradients of eight tensors and two inputs"),
-    ROW(4, positions, "codes of positions, how alike"),
-    ROW(4, embedding_gradient, "a token that occurs twice gets two gradients"),
-    ROW(5, activation, "relu and gelu with their slopes"),
-    ROW(6, norm, "a normalized row, and two variants"),
-    ROW(6, norm_gradient, "one row, element by element"),
-    ROW(6, residual_paths, "post-norm and pre-norm in a deep stack"),
-    ROW(7, encoder, "who notices a blanked embedding"),
-    ROW(8, memory_gradient, "what each decoder layer sends to the encoder"),
-    ROW(9, masks, "the three masks of a padded batch"),
-    ROW(9, leak, "a later word, with and without the mask"),
-    ROW(9, model_gradient, "gradients of every parameter of the model"),
-    ROW(10, tokens, "a text, its tokens and their numbers"),
-    ROW(10, byte_pairs, "merges learned from five words"),
-    ROW(10, batch, "three pairs as three rectangles"),
-    ROW(11, loss, "the loss of three logits, and its gradient"),
-    ROW(11, loss_gradient, "gradients of the logits"),
-    ROW(11, adam, "three steps on one parameter"),
-    ROW(11, schedule, "the learning rate at five steps"),
-    ROW(11, clip, "a long gradient and a short one"),
-    ROW(12, decoding, "a translation, word by word"),
-    ROW(12, cache, "the same logits with less work"),
-    ROW(12, beam, "two hypotheses in a beam"),
-    ROW(13, look, "cross-attention as numbers and as a picture"),
+    ROW(chain), ROW(views), ROW(product), ROW(dropout_mean),
+    ROW(dropout_gradient), ROW(softmax), ROW(attention),
+    ROW(attention_gradient), ROW(heads), ROW(multi_head_gradient),
+    ROW(positions), ROW(embedding_gradient), ROW(activation), ROW(norm),
+    ROW(norm_gradient), ROW(residual_paths), ROW(encoder), ROW(memory_gradient),
+    ROW(masks), ROW(leak), ROW(model_gradient), ROW(tokens), ROW(byte_pairs),
+    ROW(batch), ROW(loss), ROW(loss_gradient), ROW(adam), ROW(schedule),
+    ROW(clip), ROW(decoding), ROW(cache), ROW(beam), ROW(look),
 };
 
 enum { EXAMPLES = sizeof examples / sizeof *examples };
@@ -1434,7 +1407,7 @@ int main(int argc, char **argv) {
     const Example *e = examples, *end = examples + EXAMPLES;
     if (argc == 1) {
         for (; e < end; e++)
-            printf("%2d  %-22s %s\n", e->chapter, e->name, e->about);
+            puts(e->name);
         return 0;
     }
     while (e < end && strcmp(e->name, argv[1]))
