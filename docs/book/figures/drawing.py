@@ -138,14 +138,15 @@ def joint(x, y, stroke="gradient"):
 
 
 def legend(y, items, x=8):
-    """Swatches with their meaning, from (x, y) on, in lines of a panel's width. An item is a function that draws its swatch of 14 × 10 at (x, y), or a
-    color, and its words. Returns the parts and the height."""
+    """Swatches with their meaning, from (x, y) on, in lines of a panel's width. An item is
+    a function that draws its swatch in a place (x, y, width, height), or a color, and its
+    words. Returns the parts and the height."""
     parts, left, top = [], x, y
     for swatch, words in items:
         wide = 20 + 6.5 * len(words)
         if left > x and left + wide > WIDTH:
             left, top = x, top + 18
-        parts.append(swatch(left, top) if callable(swatch) else
+        parts.append(swatch(left, top, 14, 10) if callable(swatch) else
                      box(left, top, 14, 10, swatch, TINT, swatch))
         parts.append(text(left + 19, top + 9, words, "start", 11))
         left += wide + 12

@@ -235,7 +235,7 @@ def logits():
         (301, "dz", "gradient"))]
     keys, high = legend(316, [
         ("part", "logit z"), ("weight", "probability p"),
-        (lambda x, y: line([(x, y + 5), (x + 14, y + 5)], width=2.5), "target q"),
-        (lambda x, y: arrow([(x, y + 5), (x + 14, y + 5)], "gradient", 2),
+        (lambda x, y, *_: line([(x, y + 5), (x + 14, y + 5)], width=2.5), "target q"),
+        (lambda x, y, *_: arrow([(x, y + 5), (x + 14, y + 5)], "gradient", 2),
          "−dz = q − p")], 8)
     return svg(316 + high, parts + keys)

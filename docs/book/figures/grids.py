@@ -6,7 +6,7 @@ from drawing import TINT, arrow, box, cell, label, legend, line, svg, text, text
 
 def swatch(fill, opacity=TINT, dashes=None):
     """A cell in a legend."""
-    return lambda x, y: box(x, y, 14, 10, fill or "none", opacity, "faint", dashes)
+    return lambda *place: box(*place, fill or "none", opacity, "faint", dashes)
 
 
 def hatched(x, y, w, h):
@@ -23,14 +23,6 @@ def pad(x, y, w, h, words="", dashes="3 3"):
     """What only fills up."""
     return box(x, y, w, h, stroke="faint", dashes=dashes, width=0.75) + (
         text(x + w / 2, y + h / 2 + 4, words, fill="faint") if words else "")
-
-
-def pad_swatch(x, y):
-    return pad(x, y, 14, 10)
-
-
-def hatched_swatch(x, y):
-    return hatched(x, y, 14, 10)
 
 
 # ---------------------------------------------------------------- heads
@@ -189,7 +181,7 @@ def padded_batch():
                 parts += [pad(x + j * w, y + i * h, w, h, "pad")]
     keys, high = legend(y + 3 * h + 12, [
         (swatch("part", TINT), "a token"),
-        (pad_swatch, "pad: computed, thrown away")], x)
+        (pad, "pad: computed, thrown away")], x)
     return svg(y + 3 * h + 12 + high, parts + keys)
 
 
@@ -211,7 +203,7 @@ def padded_attention():
               *texts(right, y + 22, ["real words: they", "look at real words"]),
               *texts(right, y + 82, ["rows of pads: what", "they see counts", "nowhere"])]
     keys, high = legend(bottom, [
-        (swatch("weight"), "visible"), (hatched_swatch, "hidden by the mask")], x)
+        (swatch("weight"), "visible"), (hatched, "hidden by the mask")], x)
     return svg(bottom + high, parts + keys)
 
 
@@ -246,7 +238,7 @@ def places(title, batches):
             y += size
         y += 18
     parts.append(text(20, y, f"{filled} pads", "start", bold=True))
-    keys, high = legend(y + 10, [("part", "token"), (pad_swatch, "pad")], 20)
+    keys, high = legend(y + 10, [("part", "token"), (pad, "pad")], 20)
     return svg(y + 10 + high, parts + keys, 172)
 
 
@@ -303,7 +295,7 @@ def cache_steps(step=2):
     bottom = y + 6 * size
     keys, high = legend(bottom + 12, [
         ("weight", "seen"), (swatch("weight", 0.5), "seen in this step"),
-        (hatched_swatch, "hidden: comes later")], 24)
+        (hatched, "hidden: comes later")], 24)
     low = bottom + 12 + high
     parts += texts(24, low + 14, ["Step 3: one query, that of “voiture”. It sees rows 0",
                                   "to 2. Rows 0 and 1 are kept from the steps before,",

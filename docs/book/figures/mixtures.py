@@ -91,7 +91,7 @@ def mixture():
               text(50, 356, "drawn four times as high as the values above", "start",
                    11)]
     parts += mixed(50, 404, 19.25, 16, weights, values)
-    keys, high = legend(446, [(lambda x, y: box(x, y + 4, 14, 2, "currentColor"),
+    keys, high = legend(446, [(lambda x, y, *_: box(x, y + 4, 14, 2, "currentColor"),
                                "sum of the contributions")], 50)
     return svg(446 + high, parts + keys)
 
@@ -270,9 +270,9 @@ def beam():
             at[words] = (x, y)
     keys, high = legend(302, [
         ("part", "kept"),
-        (lambda x, y: box(x, y, 14, 10, "part", TINT, "currentColor", width=2),
+        (lambda *place: box(*place, "part", TINT, "currentColor", width=2),
          "finished"),
-        (lambda x, y: box(x, y, 14, 10, "paper", stroke="faint", dashes="3 3"),
+        (lambda *place: box(*place, "paper", stroke="faint", dashes="3 3"),
          "cut")], 60)
     return svg(302 + high, parts + keys)
 

@@ -49,7 +49,7 @@ def styles_legend(y, items):
     """What the styles of lines mean."""
     def swatch(style):
         ink, dashes = STYLES[style]
-        return lambda x, y: line([(x - 6, y + 5), (x + 14, y + 5)], ink, 2, dashes)
+        return lambda x, y, *_: line([(x - 6, y + 5), (x + 14, y + 5)], ink, 2, dashes)
 
     return legend(y, [(swatch(style), words) for style, words in items], LEFT + 6)
 

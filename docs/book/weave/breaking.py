@@ -283,11 +283,10 @@ def planted(name):
 def difference(change):
     """The lines that a change is in, as they are and broken; a broken line
     without a statement is left out."""
-    text = SOURCE
-    first = text.rindex("\n", 0, change.first) + 1
-    end = text.index("\n", change.end)
-    before = text[first:end]
-    after = text[first:change.first] + change.new + text[change.end:end]
+    first = SOURCE.rindex("\n", 0, change.first) + 1
+    end = SOURCE.index("\n", change.end)
+    before = SOURCE[first:end]
+    after = SOURCE[first:change.first] + change.new + SOURCE[change.end:end]
     signs = "-" * (before.count("\n") + 1) + "+" * (after.count("\n") + 1)
     lines = re.sub(" +//", "  //", textwrap.dedent(
         f"{before}\n{after}")).split("\n")

@@ -11,7 +11,7 @@ import itertools
 import json
 import re
 
-from project import DOCS, ROOT, command, fail, read
+from project import DOCS, ROOT, command, fail
 
 import breaking
 import surviving
@@ -77,16 +77,11 @@ def said(line):
     return command(["sh", "-c", line]).rstrip("\n")
 
 
-def output(line, where):
-    """A command and its output."""
+def run(line, where):
+    """A command and its output; for an example, with the lines that print it."""
     if not said(line):
         fail(f"{where}: the command prints nothing: {line}")
-    return printed(line, said(line))
-
-
-def run(line, where):
-    """The same; for an example, with the lines that print it."""
-    out = output(line, where)
+    out = printed(line, said(line))
     example = re.fullmatch(r"build/examples (\w+)", line)
     if example:
         name = "example_" + example[1]
@@ -149,7 +144,7 @@ def function(book, name):
     return f"::: {{#{name}}}\n``` c\n{with_comment(file, name)}\n```\n:::"
 
 
-DIRECTIVES = "figure|panel|function|table|cells|text|file|broken|outcome"
+DIRECTIVES = "figure|panel|function|table|cells|file|broken|outcome"
 
 
 def directives(book, text):
@@ -160,7 +155,6 @@ def directives(book, text):
         "function": lambda name: function(book, name),
         "table": table,
         "cells": lambda _: raw(surviving.table()),
-        "text": lambda name: directives(book, read(f"book/text/{name}.md")),
         "file": lambda name: "```\n" + (ROOT / name).read_text(
             encoding="utf-8") + "```",
         "broken": broken_lines,

@@ -112,14 +112,6 @@ def gift(book):
     return "\n".join(out) + "\n"
 
 
-def of_chapter():
-    """{page: numbers of the questions}."""
-    found = {}
-    for number, q in enumerate(questions(), 1):
-        found.setdefault(q.page, []).append(number)
-    return found
-
-
 def promises():
     """{page: what can be done after it}, the learning objectives of the start page."""
     rows = re.search(r"^@contents\n((?:.+: .+\n)+)", read("book/text/index.md"), re.M)[1]
@@ -130,18 +122,17 @@ def objectives(book, exercises):
     """The table."""
     chapters = {c.page: (c.label, c.number) for c in book.chapters}
     chapters[LAST[0]] = (LAST[1], None)
-    asked = of_chapter()
     out = ["| chapter | after it, a student can | checked by |", "|:---|:------|:------|"]
     for page, promise in promises().items():
         label, number = chapters[page]
+        asked = [n for n, q in enumerate(questions(), 1) if q.page == page]
         count = len(BLANK.findall(read(f"book/text/{page}.md")))
         links = [f"[{e.number}](exercises.html#exercise-{e.slug})" for e in exercises
                  if number is not None and e.chapter == str(number)]
         ways = [f"{count} numbers by hand"] * (count > 0)
         ways += ["exercises " + ", ".join(links)] * bool(links)
         ways += ["concept test " + ", ".join(
-            f"[{n}](concept-test.html#concept-{n})" for n in asked.get(page, ()))] \
-            * (page in asked)
+            f"[{n}](concept-test.html#concept-{n})" for n in asked)] * bool(asked)
         out.append(f"| [{label}]({page}.html) | {promise} | "
                    + "; ".join(ways or ["its questions"]) + " |")
     return "\n".join(out)

@@ -2,7 +2,6 @@
 
     python3 docs/book/weave/weave.py          writes the pages, docs/*.html, and what their
                                           search looks through; `make docs` prepares it
-    python3 docs/book/weave/weave.py --anew   also those that are up to date
 
 README.md says how a page is made. The Markdown of every page is left in build/docs/.
 
@@ -18,7 +17,6 @@ nobody uses, a formula that cannot be set) stops it with a message.
 """
 
 import hashlib
-import sys
 
 from project import BUILD, DOCS, check_programs, fail, read
 
@@ -36,15 +34,15 @@ def sections_of(pages):
             for heading in headings_of(body_of(page))]
 
 
-def woven(book, anew=False, folder=DOCS):
-    """{name: text} of every page and of the other files. A page that is up to date
-    stays as it is, unless all are to be made anew."""
+def woven(book, folder=DOCS):
+    """{name: text} of every page and of the other files. A page that is up to date in
+    the folder stays as it is."""
     made = pages_of(book)
     names = [(START, "Start page"), *((name, title) for name, title, _ in made[1:]),
              ("terms", "Index of terms")]
 
     def weave(name, title, markdown):
-        return page_of(name, title, markdown, names, book, not anew and folder)
+        return page_of(name, title, markdown, names, book, folder)
 
     pages = [(name, title, weave(name, title, markdown)) for name, title, markdown in made]
     terms = search.read_terms(read("book/text/terms.md"),
@@ -71,24 +69,21 @@ def page_of(name, title, markdown, names, book, folder):
     mark = "<!-- woven from " + hashlib.sha256(
         "\n".join(what).encode()).hexdigest()[:16] + " -->\n"
     (BUILD / f"{name}.md").write_text(markdown, encoding="utf-8")
-    path = folder and folder / f"{name}.html"
-    if path and path.exists() and (old := path.read_text(encoding="utf-8")).endswith(mark):
+    path = folder / f"{name}.html"
+    if path.exists() and (old := path.read_text(encoding="utf-8")).endswith(mark):
         return old
     top = 0 if name in (START, "deviations", "terms") else 2
     return full_page(title, pandoc(name, book), name=name, top=top, names=names) + mark
 
 
-def main(*options):
-    if options not in ((), ("--anew",)):
-        fail(f"there are no options {' '.join(options)}, only --anew")
+def main():
     check_programs()
-    files = woven(Book(), anew="--anew" in options)
-    for name, text in files.items():
+    for name, text in woven(Book()).items():
         (DOCS / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
     try:
-        main(*sys.argv[1:])
+        main()
     except Broken as wrong:
         fail(wrong)
