@@ -6,7 +6,6 @@
     python3 docs/book/test/test_live.py breaks     some minutes: what each switch gives
 """
 
-import csv
 import re
 import sys
 from pathlib import Path
@@ -20,17 +19,12 @@ sys.path.append(str(DOCS / "live"))
 
 import build
 import c_code
+import records
 from browser import Browser
 from harness import claim, end
 from reader import PAGE, TRAINS, Live, claim_quiet, near
 
 PROGRAM = ROOT / "transformer.c"
-
-
-def recorded(name):
-    """The rows of a table of docs/book/records."""
-    with open(DOCS / "book" / "records" / f"{name}.csv", encoding="utf-8", newline="") as file:
-        return list(csv.reader(file))
 
 
 def test_functions():
@@ -82,13 +76,13 @@ def test_numbers(browser):
         for (const name of flow.stages.keys()) found[name] = await numbersOf(name);
         return found; })()""")
     wrong = []
-    for kind, layer, head, i, j, weight, *_ in recorded("red-car")[1:]:
+    for kind, layer, head, i, j, weight, *_ in map(dict.values, records.read("red-car.csv")):
         rows = numbers[{"encoder": "encoder.{}.self_attention.weights",
                         "cross": "decoder.{}.cross_attention.weights"}[kind].format(layer)]
         found = rows[int(head) * (len(rows) // 4) + int(i)][int(j)]
         if not near(found, float(weight)):
             wrong.append((kind, layer, head, i, j, weight, found))
-    for matrix, i, j, x, _ in recorded("vectors")[1:]:
+    for matrix, i, j, x, _ in map(dict.values, records.read("vectors.csv")):
         name = {"query": "q", "key": "k", "value": "v"}.get(matrix, matrix)
         found = numbers["encoder.1.self_attention." + name][int(i)][int(j) + 48]
         if not near(found, float(x)):
@@ -121,7 +115,7 @@ def test_breaks(browser):
                                     ".reduce((sum, row) => sum + row[1] / 50, 0)")
     table = [[f"{exact[name]:.1f} %", f"{held_out[name]:.4f}", f"{losses[name]:.2f}"]
              for name in names]
-    claim([row[1:] for row in recorded("breaks")[1:]] == table,
+    claim([[*row.values()][1:] for row in records.read("breaks.csv")] == table,
           "docs/book/records/breaks.csv, a table for teachers, says what comes out", table)
     claim(exact[""] > 90, "unbroken, most unseen sequences are right", exact)
     claim(losses["mask"] < 1.2 * losses[""] and held_out["mask"] > 3
