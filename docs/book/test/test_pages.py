@@ -374,9 +374,8 @@ def check_blanks():
 
 
 def check_claims():
-    """Where a text quotes claims of a test, `tests/…`: "…", or `tests/…` says: "…", the test
-    makes them."""
-    quotes = re.compile(r'`tests/([\w./-]+)`(?:\s+says)?:((?:,?\s+"[^"]+")+)')
+    """Where a text quotes claims of a test, `tests/…`: "…", the test makes them."""
+    quotes = re.compile(r'`tests/([\w./-]+)`:((?:,?\s+"[^"]+")+)')
     found = [(path.name, file, " ".join(words.split()))
              for path in sorted((DOCS / "book" / "text").glob("*.md"))
              for file, said in quotes.findall(path.read_text(encoding="utf-8"))
