@@ -147,7 +147,7 @@ def row_or_reason(items, names, chosen, row):
     """The row of a student, and the exit status; without marks if there can be none."""
     try:
         found = collecting.chosen(items, names)
-        collecting.put(found, student_folder())
+        collecting.put(student_folder(), found)
         return graded(found, chosen, row), 0
     except Unfit as unfit:
         return {"causes": f"not graded: {unfit}"}, 1

@@ -138,7 +138,7 @@ def handed_in_files():
     found = collecting.chosen(items, names)
     print("".join(f"left out: {line}\n" for line in collecting.refused(items)), end="")
     with run_folder() as place:
-        collecting.put(found, place)
+        collecting.put(place, found)
         SETTINGS.update(FOLDER=str(place), SRC="", NOTES=str(student_folder()))
         yield
 

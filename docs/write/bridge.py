@@ -40,7 +40,7 @@ import linking
 from compiling import Ended
 from files import SETTINGS, read_text, shown, student_folder, write_file, zipped
 from hand_ins import student_file
-from source_file import Broken, regions
+from source_file import Broken, regions, with_bodies
 
 MADE = compiling.BUILD / "made"  # the grader's folder with copies of the files, and results
 
@@ -139,13 +139,8 @@ def put(name, text):
 
 def put_bodies(texts):
     """The bodies of regions, all at once."""
-    path = student_file()
-    whole = read_text(path)
-    lines = whole.split("\n")
-    for name, region in reversed(regions(whole, shown(path)).items()):
-        if name in texts:
-            lines[region.start:region.end - 1] = texts[name].split("\n")
-    write_file(path, "\n".join(lines))
+    path, bodies = student_file(), {name: text.split("\n") for name, text in texts.items()}
+    write_file(path, with_bodies(read_text(path), bodies, shown(path)))
 
 
 def fill(work):

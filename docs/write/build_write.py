@@ -175,12 +175,11 @@ def region_of(exercise, stub):
 
 def bug_of(exercise, reference):
     """The lines that a bug changes, in the file without the exercises' marks."""
-    marks = [line for number, line in enumerate(reference.split("\n"))
-             if source_file.marker(line, number)[0] not in ("exercise", "end")]
+    right = cutting.without_marks(reference).split("\n")
     wrong = cutting.plant_bug(exercise).split("\n")
-    at = next(i for i, (a, b) in enumerate(zip(marks, wrong)) if a != b)
+    at = next(i for i, (a, b) in enumerate(zip(right, wrong)) if a != b)
     count = len(exercise.right.split(" ⏎ "))
-    more = len(wrong) - len(marks)
+    more = len(wrong) - len(right)
     return {"at": at, "count": count, "lines": wrong[at:at + count + more]}
 
 

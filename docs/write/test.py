@@ -37,7 +37,7 @@ PAGE = build.PAGE
 WORK = build.BUILD / "test"
 sys.path.append(str(build.DOCS / "exercises" / "test"))
 import test_cheats as terminal  # its cheats, and bad students
-from groups import ONE
+from groups import ONE, in_copy
 
 SAMPLE, SEED = 60, 1
 
@@ -112,11 +112,6 @@ def test_reference(page):
     claim(not wrong, "what is not written yet is not wrong", wrong)
 
 
-def without_marks(text):
-    return "\n".join(line for line in text.split("\n")
-                     if not re.match(r"\s*//@ (exercise|end)\b", line))
-
-
 def test_bugs(page):
     for e in of_kind("bug"):
         said, _ = page.grade(e.name, cutting.plant_bug(e))
@@ -124,7 +119,7 @@ def test_bugs(page):
               and e.diagnosis in said["detail"],
               f"{e.name}: nothing changed yet; below, the terminal's diagnosis, "
               f"{e.diagnosis}", said)
-        said, seconds = page.grade(e.name, without_marks(REFERENCE))
+        said, seconds = page.grade(e.name, cutting.without_marks(REFERENCE))
         claim(said["state"] == "right", f"{e.name}: fixed, it is right "
               f"({seconds:.1f} s)", said)
     first = of_kind("bug")[0]
@@ -253,10 +248,10 @@ def test_kept(browser, page):
     kept = page.downloaded("#save-all", WORK / "exercises.zip")
     zipfile.ZipFile(kept).extractall(WORK / "unpacked")
     folder = WORK / "unpacked" / "exercises"
-    said = in_the_terminal("grade", f"N={ONE}", f"FOLDER={folder}")
+    said = in_copy(ROOT, "grade", f"N={ONE}", f"FOLDER={folder}").out
     claim("ok " in said and "score: 10/10" in said,
           "the terminal's make grade takes exercises.zip", said)
-    said = in_the_terminal("exercise", f"FOLDER={folder}")
+    said = in_copy(ROOT, "exercise", f"FOLDER={folder}").out
     claim(re.search(f"{ONE} +passed", said), "and knows what has passed", said)
     again = Write(browser)
     again.ready()
@@ -339,12 +334,6 @@ def test_earlier(page):
           and page.text("#result") == "", "Begin anew asks, and takes the verdict away", kept)
 
 
-def in_the_terminal(*arguments):
-    """What the terminal's tool prints."""
-    return run(sys.executable, "docs/exercises/tool.py", *arguments, allowed=(), together=True,
-               cwd=ROOT).out
-
-
 # ---------------------------------------------------------------- one's own file
 
 def trained(page):
@@ -352,10 +341,6 @@ def trained(page):
     done = page.until("/Trained|✗|Stopped/.test(document.querySelector('#own-result')"
                       ".textContent)", 300)
     return done and page.text("#own-result")
-
-
-def shown(page, selector):
-    return page.of(selector, "offsetParent !== null")
 
 
 LOSSES = "page.trainings().map(({rows}) => rows.map(row => row[1]))"
@@ -394,7 +379,7 @@ def test_own_wrong(page):
     said = trained(page)
     claim("does not compile" in said and page.count(".cm-lint-marker-error") > 0,
           "what does not compile is said, and shown at its line", said)
-    claim(not shown(page, "#trained"), "and the results of the training before are gone")
+    claim(page.of("#trained", "offsetParent === null"), "and the results of the training before are gone")
     page.choose("#own-options", "--layer 1")
     said = trained(page)
     claim("has no option --layer" in said, "a wrong option is refused before anything is built",
@@ -466,10 +451,7 @@ def test_breaks(page):
     wrong = []
     for name in build.breaking.BROKEN:
         page.show(f"break={name}")
-        text = REFERENCE
-        for m in sorted(build.breaking.plant(name), key=lambda m: -m.first):
-            text = text[:m.first] + m.new + text[m.end:]
-        if page.run("page.editors.own.text") != text:
+        if page.run("page.editors.own.text") != build.breaking.planted(name):
             wrong.append(name)
     claim(not wrong, f"{len(build.breaking.BROKEN)} lines that the book breaks open "
           "with the line changed", wrong)

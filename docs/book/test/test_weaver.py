@@ -70,6 +70,8 @@ def weave(path, number=0):
 
 # ------------------------------------------------------------- what does not fit
 
+NEXT = "//@ chapter numbers\n"  # the lines stand before it, at the end of chapter 0
+SECOND = SOURCE[:SOURCE.index(NEXT)].count("\n") + 2  # the number of the second of them
 LINES = {
     "//@ figur attention": "unknown marker: //@ figur attention",
     "    //@ end": "//@ end without a //@ exercise before it",
@@ -97,13 +99,10 @@ LINES = {
     "//@ plumbing": "unknown marker: //@ plumbing",
     "// ## New\n//@ core": "where nothing is plumbing",
     "// ## Letters": "two sections named",
-    "//@ chapter lost\n// # Lost": "the heading has no number: Lost",
-    "//@ chapter lost\n// # 7. Lost": "not numbered 0, 1, 2",
-    "//@ chapter lost\n// Lost": "lost does not begin with its heading",
+    "//@ chapter lost\n// # Lost": f"c:{SECOND}: the heading has no number: Lost",
+    "//@ chapter lost\n// # 7. Lost": f"c:{SECOND}: the chapters are not numbered 0, 1, 2",
+    "//@ chapter lost\n// Lost": f"c:{SECOND}: chapter lost does not begin with its heading",
 }
-
-
-NEXT = "//@ chapter numbers\n"  # the lines stand before it, at the end of chapter 0
 
 
 def test_refusals():

@@ -267,8 +267,8 @@ def not_asked_for(items, names):
     return [f"not asked for: {path}" for path in rest] if len(rest) < 10 else []
 
 
-def put(found, folder):
+def put(folder, files):
     """The files of a student, where they are graded."""
-    for name, data in found.items():
+    for name, data in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)

@@ -93,11 +93,6 @@ def wrong_places(yours, ours):
 
 # ---------------------------------------------------------------- what it looks like
 
-def never_written(xs, before):
-    """As before the call, or as memory of the arena is?"""
-    return alike(xs, before) or any(all(x == junk for x in xs) for junk in JUNK)
-
-
 def cause(yours, ours, case):
     """What the numbers show by themselves, or "". Whatever is made of all the right lines
     but one is in wrong_bodies.txt, and not here."""
@@ -105,7 +100,7 @@ def cause(yours, ours, case):
     whole = ours.kind in ("bytes", "tokens")
     if any(all(x == junk for x in e) for junk in JUNK):
         return "nothing is to be written there"
-    if never_written(y, b):
+    if alike(y, b) or any(all(x == junk for x in y) for junk in JUNK):
         return ("unchanged: it holds what it held before the call"
                 if alike(y, b) and set(b) not in ({PREFILL}, {0})
                 else "never written, or what was added is 0")

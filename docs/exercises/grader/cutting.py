@@ -68,6 +68,11 @@ def source_of(exercise):
     return ROOT / exercise.source if exercise.source else REFERENCE
 
 
+def without_marks(text):
+    """A text without the lines between which exercises stand."""
+    return re.sub(r"^ *//@ (exercise \w+|end)\n", "", text, flags=re.M)
+
+
 def plant_bug(exercise):
     """The whole file with the wrong lines in the place of the right ones."""
     where = f"exercise {exercise.number}"
@@ -88,9 +93,7 @@ def plant_bug(exercise):
     i = found[0]
     indent = lines[i][:len(lines[i]) - len(lines[i].lstrip())]
     lines[i:i + len(right)] = [indent + line for line in wrong]
-    return "\n".join(line for line in lines  # the markers would tell too much
-                     if source_file.marker(line, where)[0]
-                     not in ("exercise", "end"))
+    return without_marks("\n".join(lines))  # the marks would tell too much
 
 
 def in_its_function(text, name, region, label):

@@ -36,13 +36,6 @@ def replaced(text, work):
         at = end
 
 
-def functions(text):
-    """{name: (head, body)} of a C file."""
-    found = {}
-    replaced(text, lambda name, head, body: found.update({name: (head, body)}))
-    return found
-
-
 def skeleton(text):
     """The file without the bodies of its functions, preamble, comments and blanks:
     types, macros, variables, heads."""
@@ -58,7 +51,8 @@ class Reference:
     """transformer.c as it is, against which others are held."""
 
     def __init__(self, text):
-        self.functions = functions(text)
+        self.functions = {}  # {name: (head, body)}
+        replaced(text, lambda name, *parts: self.functions.update({name: parts}))
         self.skeleton = skeleton(text)
 
     def weak(self):

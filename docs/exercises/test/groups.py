@@ -60,7 +60,7 @@ def ran(*command, cwd=ROOT, **environment):
 
 
 def in_copy(copy, *arguments):
-    """The tool of a copy of the project, run in it."""
+    """The tool of the project, or of a copy of it, run in its folder."""
     return ran(sys.executable, "docs/exercises/tool.py", *arguments, cwd=copy)
 
 

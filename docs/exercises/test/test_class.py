@@ -13,6 +13,7 @@ from pathlib import PurePath
 
 from groups import ONE, PAGES, REFERENCE, REGIONS, ROOT, of_kind, project, ran, student
 import grading
+from collecting import put
 
 # Another way to write two bodies, both right; nothing else is written yet.
 OTHER_STYLE = {ONE: """\
@@ -52,12 +53,6 @@ def _right(g):
 
 THREE = f"{ONE},parameter_counts,too_good"
 POINTS = sum(page.worth for page in PAGES if page.name in THREE.split(","))
-
-
-def _put(folder, files):
-    for name, data in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(data)
 
 
 def _zip(files, mode=0o100644, locked=False):
@@ -100,7 +95,7 @@ def gradescope(g):
         """It runs somewhere else, and this is the sum; None: there are no marks."""
         shutil.rmtree(root / "submission", ignore_errors=True)
         (root / "submission").mkdir()  # Gradescope moves it there
-        _put(root / "submission", files)
+        put(root / "submission", files)
         done = ran("sh", root / "run_autograder", cwd="/", AUTOGRADER=str(root))
         result = root / "results" / "results.json"
         g.output = done.out + result.read_text(encoding="utf-8")
@@ -181,8 +176,8 @@ def class_of_twelve(g):
     """Right answers, in every shape that platforms' documentation names."""
     handed, marks = g.folder / "it's a class", g.folder / "O'Brien's marks.csv"
     every = _of_platforms(_right(g))
-    _put(handed, {path: data for files in every.values() for path, data in files.items()})
-    _put(handed, {name: b"?" for name in ("grades.csv", "index.html", "submission_metadata.yml",
+    put(handed, {path: data for files in every.values() for path, data in files.items()})
+    put(handed, {name: b"?" for name in ("grades.csv", "index.html", "submission_metadata.yml",
                                           ".DS_Store", "Thumbs.db", "__MACOSX/._x.c")})
     rows = _graded(g, handed, marks, THREE)
     for name in every:
@@ -227,11 +222,11 @@ def not_graded(g):
         "empty": ({"empty/transformer.c": b""}, "transformer.c: it is empty"),
         "bare": ({"bare/transformer.c": b"int x;"}, "it has no line //@ exercise NAME"),
         "nothing": ({"nothing/.DS_Store": b"?"}, "nothing is in it")}
-    _put(handed, {path: data for files, _ in shapes.values() for path, data in files.items()})
+    put(handed, {path: data for files, _ in shapes.values() for path, data in files.items()})
     (handed / "secret").mkdir()
     (handed / "secret" / "transformer.c").symlink_to(ROOT / "transformer.c")
     shapes["secret"] = {}, "transformer.c: links are not followed"
-    _put(handed, {"in part.tar": _tar({**one, "../../out.c": mine}, "w", "pass\33wd.c")})
+    put(handed, {"in part.tar": _tar({**one, "../../out.c": mine}, "w", "pass\33wd.c")})
     rows = _graded(g, handed, g.folder / "marks.csv", ONE)
     for name, (_, why) in shapes.items():
         row = rows.get(name, {"points": "none"})
@@ -250,7 +245,7 @@ def as_handed_in(g):
     and of a file with one mistake and another beside it."""
     handed, right = g.folder / "handed", _right(g)
     student(g.folder / "mine.c", {**OTHER_STYLE, ONE: "    int n_ = 0\n&\n"})
-    _put(handed, {
+    put(handed, {
         "clone.zip": _zip({"p/exercises/transformer.c": right["transformer.c"],
                            "p/transformer.c": REFERENCE.replace("//@ end", "//@ end\n//"
                                                                 ).encode(),

@@ -127,22 +127,6 @@ def arguments(g):
                 and ("score: " in done.out) == (arguments != ["N=99"]), done.out)
 
 
-def chapters(g):
-    place = REFERENCE.index("//@ chapter engine_room")
-    line = REFERENCE[:place].count("\n") + 2
-    for claim, heading, what in (
-            ("without a number", "// # Aside", "the heading has no number: Aside"),
-            ("with the number of another", "// # 1. Aside", "are not numbered 0, 1"),
-            ("without a heading", "int aside;", "does not begin with its heading")):
-        try:
-            source_file.chapters(f"{REFERENCE[:place]}//@ chapter aside\n{heading}\n", "file.c")
-            said = "nothing"
-        except source_file.Broken as broken:
-            said = str(broken)
-        g.holds(f"a chapter {claim} is an error with its line",
-                said.startswith(f"file.c:{line}: ") and what in said, said)
-
-
 def another_exercise(g):
     """One added in the middle: its page, and a line of order.txt."""
     copy = project(g)

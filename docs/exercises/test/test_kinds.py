@@ -20,9 +20,8 @@ def bugs(g):
             g.holds(f"bug {n}: nothing has been changed yet", re.search(
                 rf"^todo {n} .* 0/\d+ +nothing changed yet$", g.output, re.M))
             g.holds(f"bug {n}: no usual mistake is named", "(chapter " not in g.output)
-        path.write_text(re.sub(  # the right line is in it, and no marker
-            r"^ *//@ (end|exercise \w+)\n", "",
-            files.read_text(cutting.source_of(page)), flags=re.M), encoding="utf-8")
+        path.write_text(cutting.without_marks(files.read_text(  # the right line is in it
+            cutting.source_of(page))), encoding="utf-8")
     page = next(page for page in PAGES if page.name == "growing_gradient")
     path = g.desk / "bugs" / f"{page.slug}.c"
     path.write_text(re.sub(  # not in strings, comments, directives and macros
