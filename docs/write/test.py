@@ -79,9 +79,9 @@ class Write(Reader):
         self.until("document.querySelector('#result').dataset.seconds", 60)
         return self.of("#result", "innerText")
 
-    def replace(self, old, new, editor="own"):
-        """Changes a text in one of the editors of a whole file."""
-        self.run(f"page.editors.{editor}.replace(page.editors.{editor}.text.replace("
+    def replace(self, old, new):
+        """Changes a text in the editor of a whole file."""
+        self.run("page.editors.own.replace(page.editors.own.text.replace("
                  f"{json.dumps(old)}, {json.dumps(new)}))")
 
 

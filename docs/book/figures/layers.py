@@ -10,7 +10,7 @@ class Path:
     """What is drawn along a path, from (x, y) upwards; half: half a box's width."""
 
     def __init__(self, x, y, half=66):
-        self.x, self.y, self.half, self.parts = x, y, half, []
+        self.x, self.y, self.half, self.bottom, self.parts = x, y, half, y + 22, []
 
     def up(self, gap, words="", width=1.25, head=True):
         """On by so much, past words on the right."""
@@ -181,8 +181,8 @@ def fan(path, places, high, shape):
     path.y = y - 34 - high
 
 
-def feed_forward_part(path, letter, detailed):
-    """The second kind of sub-layer, up to its norm."""
+def last_part(path, letter, detailed):
+    """The second kind of sub-layer, with its norm, and the end of a layer: its picture."""
     bottom, began = path.next_one(f"(B·{letter},D)")
     if detailed:
         path.into("inner (D,F)", "part")
@@ -191,6 +191,9 @@ def feed_forward_part(path, letter, detailed):
     else:
         path.into(["feed-forward network", "(D,F), then (F,D)"], "part", 38)
     path.add_and_norm(bottom, began, "feed_forward", 350 if detailed else 246)
+    path.up(42)
+    path.parts.append(text(path.x, path.y - 6, f"x of the next layer (B·{letter},D)"))
+    return svg(path.bottom - path.y + 18, path.parts, top=path.y - 18)
 
 
 def encoder_layer():
@@ -217,10 +220,7 @@ def encoder_layer():
                                                   "mask: source padding"], "weight"))
     path.into("output (D,D)", "part", gap=20, beside="context (B·S,D)")
     path.add_and_norm(bottom, began, "self_attention", 350)
-    feed_forward_part(path, "S", True)
-    path.up(42)
-    path.parts.append(text(186, path.y - 6, "x of the next layer (B·S,D)"))
-    return svg(700 - path.y + 18, path.parts, top=path.y - 18)
+    return last_part(path, "S", True)
 
 
 # -------------------------------------------------------------- decoder layer
@@ -274,7 +274,4 @@ def decoder_layer():
                        text(path.x + path.half - 9, path.y + dy + 4, role[0],
                             fill=role, bold=True)]
     path.add_and_norm(bottom, began, "cross_attention")
-    feed_forward_part(path, "T", False)
-    path.up(42)
-    path.parts.append(text(142, path.y - 6, "x of the next layer (B·T,D)"))
-    return svg(840 - path.y + 18, path.parts, top=path.y - 18)
+    return last_part(path, "T", False)

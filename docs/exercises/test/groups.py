@@ -99,17 +99,17 @@ class Group:
             self.lines += [f"     | {line[:200]}" for line in log.split("\n")[-14:]]
         return holds
 
-    def start(self, *arguments, environment=None):
+    def start(self, *arguments):
         process = subprocess.Popen(
             [sys.executable, str(TOOL), *arguments, f"FOLDER={self.desk}"],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=str(ROOT),
-            env=dict(ENVIRONMENT, **(environment or {})), encoding="utf-8")
+            env=ENVIRONMENT, encoding="utf-8")
         self.pid = process.pid
         return process
 
-    def tool(self, *arguments, environment=None):
+    def tool(self, *arguments):
         """The tool's exit status; self.output is what it printed."""
-        process = self.start(*arguments, environment=environment)
+        process = self.start(*arguments)
         try:
             self.output = process.communicate(timeout=300)[0]
         except subprocess.TimeoutExpired:
@@ -117,9 +117,9 @@ class Group:
             self.output = "the tool takes longer than 300 seconds"
         return process.returncode
 
-    def says(self, claim, status, text, *arguments, environment=None):
+    def says(self, claim, status, text, *arguments):
         """The tool ends with this status and prints this text."""
-        got = self.tool(*arguments, environment=environment)
+        got = self.tool(*arguments)
         return self.holds(
             f"{claim}; wanted: {text}" if got != status else claim,
             got == status and text in self.output and "Traceback" not in self.output,
