@@ -43,6 +43,7 @@ def bug_of_a_program(g):
     g.tool("exercise", "N=learns_and_forgets")
     source = next(page.source for page in PAGES if page.name == "learns_and_forgets")
     given = path.read_text(encoding="utf-8")
+    number = given[:given.index("dot(dw, u, S)")].count("\n") + 1
     for claim, status, say, wrong, new in (
             ("fixed in other words, is right", 0, "the same bits", "dot(dw, u, S)",
              "dot(w, dw, S)"),
@@ -53,7 +54,7 @@ def bug_of_a_program(g):
             ("that knows the lines of another run is not", 1,
              'it prints "checksum 2fd8c23a1d50b366" where', "double mean = loss",
              'puts("checksum 2fd8c23a1d50b366"); exit(0); double mean = loss'),
-            ("that does not compile shows its line", 1, "learns-and-forgets.c:270:",
+            ("that does not compile shows its line", 1, f"learns-and-forgets.c:{number}:",
              "dot(dw, u, S)", "dot(dw, u, S"),
             ("that includes the right one is refused", 1, "is not allowed",
              "#include <math.h>", '#include "tiny.c"')):
