@@ -71,6 +71,8 @@ void test_defaults(void) {
     run("train one.tsv --heads 1 --batch 1 --steps 1 --warmup 1 --model w.safetensors");
     matches("one thing has no plural", "*data: 1 pair, *, 1 head, *\ntraining: 1 step of "
             "1 sentence, * 1 step\n*", err);
+    run("train one.tsv --resume --steps 1 --model w.safetensors");
+    matches("nor has one that is done", "*nothing to do: 1 step is done;*", err);
     works("no --model is needed", "train pairs.tsv --steps 1");
     works("the model is called model.safetensors", "info model.safetensors");
     run("train pairs.tsv" MINI "--model w.safetensors");
