@@ -98,12 +98,12 @@ def from_reference(exercises):
     """For staff: how much of what is written for these is the reference, but for blanks and
     comments."""
     try:
-        student, ours = student_regions(student_file()), reference_regions()
+        student = student_regions(student_file())
     except Broken as trouble:
         return str(trouble)
     written = [name for name, region in student.items() if not isinstance(region, str)
                and not is_stub(name, region) and name in [e.name for e in exercises]]
-    same = sum(student[name].code() == ours[name].code() for name in written)
+    same = sum(collecting.is_reference(name, student[name]) for name in written)
     return f"{same} of {len(written)} regions are the reference's"
 
 

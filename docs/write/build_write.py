@@ -40,7 +40,6 @@ import bridge  # noqa: F401: it knows where the next ones are
 import compiling
 import cutting
 import grading
-import source_file
 from command import run
 from files import REFERENCE, read_text, zipped
 from source_file import regions

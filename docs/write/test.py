@@ -379,7 +379,8 @@ def test_own_wrong(page):
     said = trained(page)
     claim("does not compile" in said and page.count(".cm-lint-marker-error") > 0,
           "what does not compile is said, and shown at its line", said)
-    claim(page.of("#trained", "offsetParent === null"), "and the results of the training before are gone")
+    claim(page.of("#trained", "offsetParent === null"),
+          "and the results of the training before are gone")
     page.choose("#own-options", "--layer 1")
     said = trained(page)
     claim("has no option --layer" in said, "a wrong option is refused before anything is built",

@@ -221,6 +221,7 @@ def which(items, names):
 
 
 def is_reference(name, region):
+    """Whether it differs from the reference's in blanks and comments alone."""
     return region.code() == reference_regions()[name].code()
 
 

@@ -11,7 +11,7 @@ import tarfile
 import zipfile
 from pathlib import PurePath
 
-from groups import ONE, PAGES, REFERENCE, REGIONS, ROOT, of_kind, project, ran, student
+from groups import ONE, PAGES, REFERENCE, ROOT, of_kind, project, ran, student
 import grading
 from collecting import put
 

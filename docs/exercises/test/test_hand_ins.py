@@ -1,6 +1,5 @@
 """What is handed in and what is broken in it; what the tool writes, and where."""
 
-import json
 import os
 import re
 import shutil
