@@ -1687,8 +1687,6 @@ void dropout(Mat x, Dropout d) {
 
 //@ run build/examples dropout_mean
 
-//@ run build/examples dropout_gradient
-
 // ## Where the norm stands
 //
 // The paper normalizes after the addition, norm(x + sublayer(x)): *post-norm*.

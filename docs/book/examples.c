@@ -292,36 +292,6 @@ void example_dropout_mean(void) {
         "mean over 100,000 keys   %.3f", rounded(total / DRAWS, 3));
 }
 
-typedef struct {
-    Mat x, upstream;
-    Dropout dropout;
-} DropoutCase;
-
-double dropout_loss(void *context) {
-    DropoutCase *c = context;
-    Mat y = copied(c->x);
-    dropout(y, c->dropout);
-    return project(y, c->upstream);
-}
-
-// In the backward pass the same function is applied to the gradient, with the
-// same key. Where a number was dropped its gradient is 0: it had no part in the
-// loss.
-void example_dropout_gradient(void) {
-    DropoutCase c = {.dropout = {0.4, 35}};
-    c.x = random_mat(1, 5);
-    c.upstream = random_mat(1, 5);
-    Mat y = copied(c.x), dx = copied(c.upstream);
-    dropout(y, c.dropout);   // forward
-    dropout(dx, c.dropout);  // backward
-    show_row("x", c.x.at, 5, 4);
-    show_row("y = dropout(x)", y.at, 5, 4);
-    show_row("dy", c.upstream.at, 5, 4);
-    show_row("dx = dropout(dy)", dx.at, 5, 4);
-    putchar('\n');
-    compare("x", dropout_loss, &c, c.x, dx, 0);
-}
-
 // ## Chapter 2: attention
 
 // Softmax of scores whose exponentials would overflow; with a hidden score; and
@@ -1052,7 +1022,7 @@ void show_ids(const char *name, const int *ids, int length, const Vocab *v) {
 void example_batch(void) {
     char *source[] = {"the red car", "the cat is asleep", "yes"};
     char *target[] = {"la voiture rouge", "le chat dort", "oui"};
-    Text text = {NULL, source, target, 3};
+    Text text = {NULL, source, target, 3, 0};
     Tokenizer words = {.tokens = WORDS};
     Vocab english = vocab_build(source, 3, words, 1);
     Vocab french = vocab_build(target, 3, words, 1);
@@ -1229,7 +1199,7 @@ Checkpoint small_trained_model(void) {
                        "--d-model=16", "--heads=2", "--d-ff=32", "--max-len=8",
                        "--dropout=0", "--lr=0.01", "--warmup=20", "--batch=12",
                        "--steps=40"};
-    Text text = {NULL, source, target, sizeof source / sizeof *source};
+    Text text = {NULL, source, target, sizeof source / sizeof *source, 0};
     Checkpoint c = begin(13, command, &text);
     Pairs pairs = tokenize_pairs(&text, &c.source, &c.target,
                                  c.settings.tokenizer, 8);
@@ -1392,7 +1362,7 @@ typedef struct {
 
 const Example examples[] = {
     ROW(chain), ROW(views), ROW(product), ROW(dropout_mean),
-    ROW(dropout_gradient), ROW(softmax), ROW(attention),
+    ROW(softmax), ROW(attention),
     ROW(attention_gradient), ROW(heads), ROW(multi_head_gradient),
     ROW(positions), ROW(embedding_gradient), ROW(activation), ROW(norm),
     ROW(norm_gradient), ROW(residual_paths), ROW(encoder), ROW(memory_gradient),

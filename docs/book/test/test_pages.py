@@ -6,7 +6,6 @@ website.py checks the links of its pages by what stands here.
 """
 
 import html
-import itertools
 import json
 import re
 import sys
@@ -124,15 +123,17 @@ def check_coverage(pages, book):
 
 def check_sitting(pages, _):
     """Every line of tiny.c stands once on the page for one sitting, in short pieces."""
-    code = (ROOT / "notebook" / "programs" / "tiny.c").read_text(encoding="utf-8")
-    pieces = [html.unescape(re.sub("<[^>]+>", "", piece)).split("\n") for piece in re.findall(
-        r'<pre [^>]*class="sourceCode c tiny">(.*?)</pre>', pages["tiny.html"].html, re.DOTALL)]
-    shown = Counter(filter(None, itertools.chain(*pieces)))
-    lines = Counter(filter(None, code.split("\n")))
-    claim(len(pieces) > 40 and shown == lines, f"each of the {sum(lines.values())} lines of "
-          f"tiny.c stands once in the {len(pieces)} pieces of its page",
-          [*(shown - lines), *(lines - shown)])
-    none([piece[0] for piece in pieces if len(piece) > 20], "none has more than 20 lines")
+    code = (ROOT / "notebook" / "programs" / "tiny.c").read_text(encoding="utf-8").splitlines()
+    pieces = [(int(first), html.unescape(re.sub("<[^>]+>", "", piece)).split("\n"))
+              for piece, first in re.findall(r'<pre [^>]*class="sourceCode c tiny">(.*?)</pre>.*?'
+                                             r'data-lines="(\d+)', pages["tiny.html"].html, re.DOTALL)]
+    shown = [numbered for first, piece in pieces for numbered in enumerate(piece, first)]
+    wrong = Counter(enumerate(code, 1))
+    wrong.subtract(shown)
+    claim(len(pieces) > 40, f"tiny.c stands in the {len(pieces)} pieces of its page")
+    none([line for line, n in wrong.items() if n and line[1]],
+         f"each of its {len(code)} lines stands once, under its number")
+    none([piece[0] for _, piece in pieces if len(piece) > 20], "none has more than 20 lines")
 
 
 def check_anchors(pages, book):

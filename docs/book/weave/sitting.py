@@ -17,9 +17,9 @@ PIECE = re.compile(r"^@code (.+)\n((?:.+\n)*)", re.M)  # and the note beside it
 
 
 def pieces(marks):
-    """{mark: lines of tiny.c}. A piece begins with the one line in which its mark stands, and
-    ends where another begins: so each line is in one piece."""
-    lines, starts = CODE.read_text(encoding="utf-8").split("\n"), {}
+    """{mark: (lines of tiny.c, their numbers)}. A piece begins with the one line in which its
+    mark stands, and ends where another begins: so each line is in one piece."""
+    lines, starts, out = CODE.read_text(encoding="utf-8").split("\n"), {}, {}
     for mark in marks:
         found = [i for i, line in enumerate(lines) if mark in line]
         if len(found) != 1 or found[0] in starts:
@@ -29,7 +29,11 @@ def pieces(marks):
     order = [*sorted(starts), len(lines)]
     if order[0]:
         fail("book/text/tiny.md: no mark for the first line of tiny.c")
-    return {starts[a]: "\n".join(lines[a:b]).strip("\n") for a, b in zip(order, order[1:])}
+    for a, b in zip(order, order[1:]):
+        code = "\n".join(lines[a:b]).rstrip("\n")
+        last = a + 1 + code.count("\n")
+        out[starts[a]] = code, f"{a + 1}–{last}" if last > a + 1 else last
+    return out
 
 
 def numbers():
@@ -70,5 +74,5 @@ def sitting(book):
         re.split(r"(^```.*?^```$|^@[^\n]*$|`[^`]+`)", text, flags=re.M | re.S)))
     code = pieces(mark for mark, _ in PIECE.findall(text))
     text = book.link(directives(book, text).replace("`", "\0")).replace("\0", "`")
-    return PIECE.sub(lambda m: f":::: piece\n``` {{.c .tiny}}\n{code[m[1]]}\n```\n\n"
-                     f"::: note\n{m[2]}:::\n::::\n", text)
+    return PIECE.sub(lambda m: "::::: piece\n``` {.c .tiny}\n%s\n```\n\n"
+                     ":::: {.note lines=%s}\n%s::::\n:::::\n" % (*code[m[1]], m[2]), text)
