@@ -55,9 +55,9 @@ function sentenceWith(text, words) {
         count(sentence) > count(best) ? sentence : best, "");
 }
 
-// The rows that have all words of a query, or words that begin so, best first: what is
-// called so, then what has them in its name. If there is none, those with similar
-// words. A term that has several names comes once.
+// The rows that have all words of a query, or words that begin with them, best first: those
+// whose name is the query, then those with its words in their name. If there are none, those
+// with similar words. A term that has several names comes once.
 function find(query) {
     const asked = wordsOf(query), sentences = new Set();
     const isName = ({ id }) => (rows[id][2] === asked) + [asked, "--" + asked].some(
@@ -106,7 +106,7 @@ function load(name) {
     return loading.get(name);
 }
 
-// What is said of a thing that is found: of a function it is HTML, with its formulas.
+// What is said of a thing that is found: for a function it is HTML, with its formulas.
 function said(kind, text) {
     const shown = element("small");
     shown[kind === "function" ? "innerHTML" : "textContent"] = text;
@@ -140,7 +140,7 @@ function addSearch() {
             }));
     }
 
-    // They are not small: they come when the field is first used.
+    // These files are large, so they are loaded when the field is first used.
     function fetchTexts() {
         Promise.all(["names.js", "texts.js", "assets/minisearch.js"].map(load))
             .then(() => { indexAll(); show(); });
@@ -194,7 +194,7 @@ function addSearch() {
 }
 
 // What a name stands for, beside a link that leads to it: under the mouse, at the
-// keyboard's focus, and at the first tap. Escape or another place takes it away.
+// keyboard's focus, and at the first tap. Escape or a click elsewhere takes it away.
 function addContracts() {
     const card = element("div", "card");
     let defined = null, shown = null, timer = 0;
@@ -276,7 +276,7 @@ function addContracts() {
     });
 }
 
-// The number that a text says, such as -1/2 or 0.25; NaN of any other.
+// The number that a text stands for, such as -1/2 or 0.25; NaN for any other text.
 function numberOf(text) {
     const plainer = text.trim().replace(/[−–]/g, "-").replace(",", ".");
     const found = /^([-+]?(?:\d+\.?\d*|\.\d+))(?:\/(\d+))?$/.exec(plainer);
@@ -290,7 +290,7 @@ function isNumber(typed, number) {
     return Math.abs(numberOf(typed) - numberOf(number)) < room;
 }
 
-// What is said of a number that somebody has typed into a blank: "" if it is right.
+// What is said about a number that was typed into a blank: "" if it is right.
 function judge(typed, answer, usual) {
     if (isNumber(typed, answer))
         return "";
@@ -388,7 +388,7 @@ function followContents() {
 
 // ----------------------------------------------------------- the editions
 
-// The edition that was chosen last, given a new choice or not. The browser may keep none.
+// Keeps a choice, if one is given; returns the last one. The browser may refuse to keep any.
 function editionKept(choice) {
     try {
         if (choice)
@@ -404,7 +404,7 @@ function headingOf(hash) {
     return document.querySelector(`[id="${hash.slice(1)}"] > :is(h1, h2, h3, h4)`);
 }
 
-// What the address leads to is unfolded.
+// Unfolds what the address leads to.
 function unfoldTarget() {
     const name = decodeURIComponent(location.hash.slice(1));
     const target = name && document.getElementById(name);
@@ -456,8 +456,8 @@ function addEditions() {
 
 // ------------------------------------------------------------- the panels
 
-// A matrix of the live page in the text, which is loaded when its place comes near. It says
-// how high it is. What the first one has unpacked is handed to the others.
+// A matrix of the live page in the text, which is loaded when the reader comes near it. It
+// says how high it is. What the first one has unpacked is handed to the others.
 function addPanels() {
     const frames = [], unpacked = {};
     for (const place of document.querySelectorAll(".panel")) {
@@ -531,7 +531,7 @@ function linkLines(demo, lines) {
             const [row, head] = [cell.parentElement, table.tHead.rows[0]].map(tr => tr.cells);
             mark("cell");
             said.textContent = `To write “${row[0].textContent}”, the model looks at `
-                + `“${head[cell.cellIndex].textContent}” with ${cell.textContent} of 1. The marked lines made it.`;
+                + `“${head[cell.cellIndex].textContent}” with a weight of ${cell.textContent}. The marked lines made it.`;
         } else if (line >= 0 && lines[line].said) {
             mark(lines[line].makes, line);
             said.textContent = lines[line].said;
@@ -543,8 +543,8 @@ function linkLines(demo, lines) {
     demo.addEventListener("focusin", point);
 }
 
-// Three sentences are in the page. Others go to the live page, out of sight, whose answers
-// are like them.
+// The page holds three sentences and their maps. Others go to the live page, which is loaded
+// out of sight, and answers in the same form.
 function addMap() {
     const demo = document.querySelector(".demo");
     if (!demo)
@@ -575,7 +575,7 @@ function addMap() {
         buttons.forEach((button, i) => button.setAttribute("aria-pressed", one === sentences[i]));
         if (unknown || !key)
             said.textContent = unknown ? `The model does not know “${unknown}”: it has learned `
-                + `${words.length} words.` : "A sentence of words that the model knows is wanted.";
+                + `${words.length} words.` : "Type a sentence of words that the model knows.";
         else if (!one)
             ask(key);
         else {

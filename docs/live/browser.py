@@ -1,5 +1,5 @@
-"""Drives Debian's chromium without a window, which its chromium-headless-shell does
-for half of the processor's time: the DevTools protocol over two pipes, and nothing
+"""Drives Debian's chromium without a window, or chromium-headless-shell if it is there,
+which takes half the processor time: the DevTools protocol over two pipes, and nothing
 but Python's standard library.
 
     with Browser() as browser:
@@ -72,7 +72,7 @@ class Browser:
         return Page(self, address)
 
     def close_pages(self):
-        """All that are open: what they compute costs the others time."""
+        """Closes all open pages: what they compute would cost others time."""
         while self.targets:
             self.send("Target.closeTarget", targetId=self.targets.pop())
 
@@ -137,7 +137,7 @@ class Page:
                         ".map(one => one.textContent)")
 
     def press(self, key):
-        """A key, where the keyboard is."""
+        """Presses a key, in the element that has the focus."""
         for kind in ("keyDown", "keyUp"):
             self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key,
                       windowsVirtualKeyCode=KEYS.get(key, 0),
@@ -151,7 +151,7 @@ class Page:
                  f"(document.querySelector({json.dumps(selector)}))")
 
     def give_files(self, selector, *paths):
-        """What a file input would be given."""
+        """Gives a file input these files, as a user does."""
         document = self.send("DOM.getDocument")["root"]["nodeId"]
         node = self.send("DOM.querySelector", nodeId=document, selector=selector)
         self.send("DOM.setFileInputFiles", nodeId=node["nodeId"],

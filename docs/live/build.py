@@ -4,7 +4,7 @@
     python3 docs/live/build.py [PAGE]
 
 clang compiles live.c for WebAssembly, in single and in double precision; a native build of
-numbers.c says what is shown before these have come; and all is put into one file: the same
+numbers.c says what is shown before these are loaded; and all is put into one file: the same
 bytes on every machine that has the same clang and the same C library (Debian 12 has them).
 What is built on the way is in build/live.
 """
@@ -56,7 +56,7 @@ def compiled(source, wasm, *flags):
 
 def recorded(model):
     """What the page shows of its first sentence before the program is there, in three digits:
-    what is shown while it plays forward, and at the first step."""
+    the numbers of the way forward, and those of the first step back."""
     run("cc", "-std=c11", "-O1", "-ffp-contract=off", "-DTRANSFORMER_DOUBLE",
         LIVE / "numbers.c", "-lm", "-o", BUILD / "numbers")
     words = re.search(r"FIRST_SENTENCE = (\[.*\]);", text_of("flow.js"))[1]
@@ -86,7 +86,7 @@ def packed(name, content, more=""):
 
 
 def packed_numbers(name, content):
-    """Of numbers of four bytes, the bytes of one place stand together: that is shorter."""
+    """A file of four-byte numbers: all first bytes, all second bytes, … compress better."""
     content += bytes(-len(content) % 4)
     return packed(name, b"".join(content[k::4] for k in range(4)), ' data-planes="4"')
 

@@ -1,6 +1,6 @@
 // Curves over the steps of a training, as this page and write.html draw them.
 
-// The mean of each loss with those around it.
+// Each step with the mean of its loss and of the losses around it.
 function smooth(rows) {
   const reach = Math.ceil(rows.length / 100);
   return rows.map((row, i) => {
@@ -9,8 +9,8 @@ function smooth(rows) {
   });
 }
 
-// Draws so many steps, and losses up to a whole number. A curve is a class, and pairs of
-// step and loss; one step may be chosen.
+// Draws this many steps, and losses up to `high`, a whole number. A curve is a pair of a CSS
+// class and a list of pairs, step and loss; one step may be marked as chosen.
 function drawCurves(steps, high, curves, chosen) {
   const W = 640, H = 260, LEFT = 34, RIGHT = 8, TOP = 8, BOTTOM = 24;
   const x = step => (LEFT + (W - LEFT - RIGHT) * step / steps).toFixed(1);

@@ -1,5 +1,5 @@
-// The curve of a training: the loss of each step, that on unseen pairs, and the
-// learning rate; and the loss of another training, to compare.
+// The curve of a training run: the loss of each step, the loss on unseen pairs, and the
+// learning rate; and the loss of another run, for comparison.
 
 function drawCurve() {
   const {rows, points, facts} = current, unseen = points.map(({step, loss}) => [step, loss]);
@@ -15,7 +15,7 @@ function drawCurve() {
   describeCurve(peak);
 }
 
-// In words, and in the legend.
+// Says in words, for a screen reader, and in the legend what the curve shows.
 function describeCurve(peak) {
   const {rows, steps, facts} = current;
   $("curve").setAttribute("aria-label", `The loss at step ${steps} of ${facts.steps} is ` +
@@ -23,6 +23,6 @@ function describeCurve(peak) {
   $("legend-rate").textContent = rows.length
     ? `learning rate, up to ${peak.toPrecision(2)}` : "learning rate";
   $("legend-before").hidden = !before;
-  if (before) $("legend-before").textContent = "loss of an earlier training: " +
+  if (before) $("legend-before").textContent = "loss of an earlier run: " +
     (before.breaks.map(name => BREAKS[name].name).join("; ") || "nothing broken");
 }

@@ -1,7 +1,7 @@
 // The detail of the output: the decoding, word by word, with its cache; and the map of
 // the book's first page.
 
-const MOST_SIDE = 16;        // of a key or a value: the first columns
+const MOST_SIDE = 16;        // how many columns of a key or a value are shown
 
 // What the program says, step by step, and what its cache holds then.
 async function decodeAgain() {
@@ -41,7 +41,7 @@ function drawDecoding() {
     make("div", {className: "line"}, button("Previous word", -1), button("Next word", 1),
       `word ${word + 1} of ${steps.length}`),
     ...[...flow.edits.keys()].every(key => isParameter(key.split(",")[0])) ? []
-      : [make("p", {className: "hint"}, "It decodes anew: of your changes, only those of parameters count here.")],
+      : [make("p", {className: "hint"}, "This is decoded anew: only your changes to parameters count here.")],
     make("p", {id: "step-says"}, input.slice(0, word + 1).join(" ") + " → ",
       make("b", {}, said[word])),
     captioned("The likeliest next words; the model takes the first", likeliest),
@@ -56,7 +56,7 @@ function likely([token, probability], n) {
     make("td", {}, probability < 0.0001 ? "< 0.0001" : probability.toFixed(4)), bar);
 }
 
-// A row for each position; those that are not reached yet are empty.
+// The cells of one position; those of a position that is not reached yet are empty.
 function cacheCells(i, open) {
   return ["k", "v"].flatMap(name => {
     const rows = flow.decoded.cache[name], most = Math.max(...rows.flat().map(Math.abs));
@@ -71,8 +71,8 @@ function cacheCells(i, open) {
 
 // --------------------------------------------------------------- the start page
 
-// Where the model looks, the mean of the last layer's heads, for a sentence that the start
-// page of the book sends, which draws it.
+// Sends the start page of the book what it draws: where the model looks, as the mean of the
+// last layer's heads, for a sentence that the start page has sent.
 async function sendMap() {
   const path = `decoder.${sizeIn("layers") - 1}.cross_attention`, {source, input, expected} = flow.facts;
   const weights = await looks(path, input.length);

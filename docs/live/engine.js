@@ -1,4 +1,4 @@
-// A worker whose script is in the page: calls of it are promises.
+// A worker whose script is in the page; its calls return promises.
 //
 //     const service = new Service("clang-worker");
 //     await service.call("begin", ...); service.end();
@@ -22,7 +22,7 @@ class Service {
     };
     this.worker.onerror = event => {
       event.preventDefault();
-      this.fail(new Error(event.message || "a part of this page does not start"));
+      this.fail(new Error(event.message || "a part of this page did not start"));
     };
   }
 
@@ -54,11 +54,11 @@ class Service {
 //     await engine.write("a.tsv", bytes); await engine.read("a.tsv");
 //
 // A call whose function fails rejects with the program's own words, and the
-// instance is at its end. engine.notes is what the last call said on stderr.
+// instance has ended. engine.notes is what the last call wrote to stderr.
 class Engine extends Service {
   constructor(module) {
     super("worker");
-    super.call("begin", module).catch(() => {}); // a call after it fails, too
+    super.call("begin", module).catch(() => {}); // if it fails, the next call fails, too
   }
 
   async call(name, ...args) {

@@ -2,9 +2,9 @@
 // words to loss, and its gradient on the way back. Included by live.c.
 //
 // The stages are computed by the program's own parts, one at a time, so that
-// each can be seen, and changed: what comes after it follows. Each stage knows
-// what it was computed from and how to go back; so the backward pass is the
-// list of stages, from its end.
+// each can be seen, and changed before the next is computed. Each stage knows
+// what it was computed from and how to go back; so the backward pass goes
+// through the list of stages from its end.
 
 typedef struct Stage Stage;
 typedef void Backward(Stage *s);
@@ -40,7 +40,7 @@ struct {
 
 // ---------------------------------------------------------------- the stages
 
-// A stage of this value, with all changes that belong to it.
+// A stage with this value, and with all changes that belong to it.
 Stage *keep(Name name, Mat value, Stage *from, Backward *backward) {
     Stage *s = arena_take(&flow.arena, 1, sizeof *s);
     *s = (Stage){.name = name, .value = value, .backward = backward,
@@ -303,7 +303,7 @@ Name path_of(const char *side, int layer, const char *sublayer) {
     return name;
 }
 
-// All layers of the encoder, from what is embedded on.
+// All layers of the encoder; x is the embedded source.
 Stage *layers_stages(Stage *x, Mask mask) {
     const Transformer *t = live.trainer.model;
     Transformer *g = flow.gradient;
@@ -359,7 +359,7 @@ Stage *both_stages(void) {
     return decoder_stages(layers_stages(x, masks.source), masks);
 }
 
-// The loss a token, exact even where it is nearly 0: ln(1 + Σ e^(z - z_right)).
+// Loss per token, exact even where it is nearly 0: ln(1 + Σ e^(z - z_right)).
 double exact_loss(Mat z, const int *expected) {
     double total = 0;
     for (int i = 0; i < z.rows; i++) {
@@ -371,7 +371,7 @@ double exact_loss(Mat z, const int *expected) {
     return total / z.rows;
 }
 
-// Forward, from the words to the loss. Returns the loss a token.
+// Forward, from the words to the loss. Returns the loss per token.
 double flow_forward(void) {
     Transformer *t = live.trainer.model, *g = flow.gradient;
     Arena *arena = &flow.arena;
@@ -552,8 +552,8 @@ double loss_with(const char *name, int i, int j, double x) {
     return loss;
 }
 
-// The finite difference of the loss by one number, and how far it may be led
-// astray by rounding, and by the bend of the curve:
+// The finite difference of the loss with respect to one number, and how large
+// its error from rounding may be, and from the bend of the curve:
 // {"less":…,"more":…,"h":…,"rounding":…,"bend":…,"slope":…}
 EXPORT void flow_slope(const char *name, int i, int j, double x) {
     const double h = 1e-5;

@@ -1,6 +1,6 @@
 // A sentence, all the way: every stage from words to loss and back, in double precision,
-// computed by transformer.c in an engine of its own. Until that is there, what has been
-// recorded of the first sentence is shown.
+// computed by transformer.c in an engine of its own. Until that engine is there, what has been
+// recorded for the first sentence is shown.
 
 const flow = {
   engine: null, info: null,   // what describe_model says
@@ -14,14 +14,14 @@ const flow = {
   pinned: null,          // the number that was clicked: {name, i, j, what}
   edits: new Map(),      // "name,i,j" -> number
   cache: new Map(),      // name -> {value, gradient}, as last computed
-  typed: false,          // is what is expected the reader's own?
+  typed: false,          // has the reader typed what is expected?
   queue: Promise.resolve(),   // what the engine does, one thing after the other
 };
 
 const FIRST_SENTENCE = ["the red car is fast", "la voiture verte est rapide"];
 const USUAL_HEAD = 2;    // in layer 1 its cross-attention is easy to read
 
-// Does something when all before it is done.
+// Does some work once all work before it is done.
 function inTurn(work) {
   const mine = flow.queue = flow.queue.then(work, work);
   $("flow-body").ariaBusy = true;
@@ -44,7 +44,7 @@ const sizeIn = name => Number(flow.info[name]);
 function placeName(path) {
   const [side, layer, part] = path.split("."), stack = {encoder: "Encoder", decoder: "Decoder"}[side];
   const whole = {source: "Encoder, input", target: "Decoder, input", output: "Output",
-    adam: "At last"}[side];
+    adam: "Finally"}[side];
   return whole || `${stack}, ${part ? `layer ${layer}, ${SUBLAYERS[part]}` : "final norm"}`;
 }
 
@@ -52,7 +52,7 @@ const isHidden = name =>
   ["token", "encoding", "mean", "rstd", "mask"].includes(kindOf(name));
 const perHead = name => ["scores", "scaled", "weights"].includes(kindOf(name));
 
-// Forward, backward, and Adam at last.
+// Forward, backward, and finally Adam.
 function listSteps() {
   const names = [...flow.stages.keys()].filter(name => !isHidden(name));
   const back = names.filter(name => flow.stages.get(name).pulls).reverse();
@@ -66,7 +66,7 @@ const stepOf = (way, name) => flow.steps.findIndex(step => step.way === way && s
 
 // ---------------------------------------------------------------- computing
 
-// A model that has come, or another one.
+// Begins with a model that has just been loaded, or with another one.
 async function beginSentence({engine, info}, key) {
   if (flow.engine) flow.engine.end();
   if (flow.info && key !== flow.key) {
@@ -95,8 +95,8 @@ function aboutUnknown(typed, {source, source_words: known}) {
     : "all of this"} and reads <unknown> instead. It knows, among others: ${some.join(" ")}`;
 }
 
-// Reads both sentences anew. Where nobody has said what is to be expected, it is what
-// the model does not expect: so there is something to learn.
+// Reads both sentences anew. If the reader has not typed what is expected, and the model
+// would be nearly certain, another text is expected, so that there is something to learn.
 async function readSentence() {
   if (!flow.engine) return;
   const typed = $("flow-source").value.trim(), read = target =>
@@ -127,7 +127,7 @@ function visibleWords(facts) {
   return facts;
 }
 
-// The model's own words, but for the first: its second choice.
+// The model's own words, except that the first is replaced by its second choice.
 async function anotherText() {
   const {expected, target_words: names} = flow.facts;
   const words = expected.filter(word => word !== "<end>");
@@ -142,7 +142,7 @@ const sendEdit = (place, x) => {
   return flow.engine.call("flow_change", name, Number(i), Number(j), x);
 };
 
-// What has just been computed: its steps, at the same place as before.
+// Takes over what has just been computed, and stays at the same step as before.
 async function takeComputed() {
   flow.stages = new Map(flow.computed.stages.map(stage => [stage.name, stage]));
   flow.cache.clear();
@@ -164,7 +164,7 @@ function stepInAddress() {
   return Math.max(0, named >= 0 ? named : flow.steps.findIndex(step => step.way === way));
 }
 
-// A number that has not been recorded, before the program is there.
+// Thrown when a number is wanted that was not recorded, before the program is there.
 class NotYet extends Error {}
 const notYet = error => {
   if (!(error instanceof NotYet)) throw error;
@@ -182,7 +182,7 @@ async function matrixOf(name) {
 
 const numbersOf = async name => (await matrixOf(name)).value;
 
-// Changes a number of a stage, of the mask, or a parameter; all after it follows.
+// Changes a number of a stage, of the mask, or a parameter; all after it is computed anew.
 async function changeNumber(place, x) {
   flow.edits.set(keyOf(place), x);
   await sendEdit(keyOf(place), x);
@@ -190,7 +190,7 @@ async function changeNumber(place, x) {
   await computeSentence();
 }
 
-// Other words have other stages; a parameter that has been changed stays so.
+// Other words have other stages, so their changes are dropped; those to parameters stay.
 function forgetStages() {
   for (const place of flow.edits.keys())
     if (!isParameter(place.split(",")[0])) flow.edits.delete(place);
@@ -218,7 +218,7 @@ async function goToStep(at) {
   await showSentence();
 }
 
-// The step that tells most of a part, on one way.
+// The step that says most about a part, on the way forward or back.
 function tellingStep(path, back) {
   const kind = {source: "positions", target: "positions", output: back ? "logits" : "loss",
     self_attention: "weights", cross_attention: "weights", feed_forward: "active"}[kindOf(path)];
@@ -260,8 +260,8 @@ async function showLoss() {
 
 // ---------------------------------------------------------------- begin
 
-// Arrows move in a matrix; elsewhere, but for fields, they go a step on or back, Home and
-// End to the first and the last.
+// Arrows move in a matrix; elsewhere, except in fields, they go one step on or back, and Home
+// and End go to the first and the last step.
 function onFlowKey(event) {
   if ($("flow").hidden || event.altKey || event.ctrlKey || event.metaKey) return;
   if (event.key === "Escape") letGo();

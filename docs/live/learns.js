@@ -39,7 +39,7 @@ function linearLearns(name) {
     `, db${letter} = Σ ${d}, over the rows`;
 }
 
-// What is shown of them, below the gradient of the step itself.
+// What is shown of the parameters, below the gradient of the step itself.
 async function learned(name) {
   const tensors = parametersOf(name), {formula, lines} = LEARNS[kindOf(name)] || LEARNS.linear;
   if (!tensors.length) return [];

@@ -1,5 +1,5 @@
 // What a number is made of: an expression of parts, which are numbers that stand elsewhere.
-// What lights up for it, and what is written of it, are the same parts.
+// The same parts light up for it and are written out.
 
 const widthOfHead = () => sizeIn("d-model") / sizeIn("heads");
 
@@ -18,7 +18,7 @@ async function numbersIn({name, what = "value", i, below, j, to, constant}) {
   return cut((await matrixOf(name))[what], i, below).flatMap(row => cut(row, j, to));
 }
 
-// What it is called in the expression of a stage: dscores[red], v[:, 3], Wq[:, 3].
+// What a part is called in the expression of a stage: dscores[red], v[:, 3], Wq[:, 3].
 function labelOf({name, what, i, below, j, to, label}, user) {
   if (label) return label;
   const isRow = i !== undefined && !below, isColumn = j !== undefined && !to;
@@ -33,11 +33,11 @@ function labelOf({name, what, i, below, j, to, label}, user) {
   return (what === "gradient" ? "d" : "") + called(name, user) + index;
 }
 
-// An expression has parts, its text in names, and how to work it out from the numbers of the
-// parts: a list of terms [a, b] whose products are summed up; or how to compute and to write
-// it; or else a text.
+// An expression has `parts`, its text in `names`, and `how`, which works it out from the numbers
+// of the parts. This gives a list of terms [a, b] whose products are added up; or functions
+// that compute it and write it; or else a text.
 //
-// Products of two parts (or one part alone) are summed up, and more is added.
+// Adds up products of two parts (or single parts), and the parts in `more`.
 function sum(user, products, {more = [], head} = {}) {
   const all = [...products, ...more.map(part => [part])];
   return {parts: all.flat(), names: all.map(pair => pair.map(part => labelOf(part, user)).join(" · "))
@@ -54,7 +54,7 @@ function sum(user, products, {more = [], head} = {}) {
 
 const rootOf = size => ({constant: Math.sqrt(sizeIn(size)), label: `√${sizeIn(size)}`});
 
-// A part by the root of the width of a head.
+// A part, divided by the root of the width of a head.
 function overRoot(user, part) {
   const K = widthOfHead(), root = Math.sqrt(K);
   return {parts: [part], names: `${labelOf(part, user)} / √${K}`, how: ([[x]]) => ({
@@ -62,10 +62,10 @@ function overRoot(user, part) {
     write: write => `${write(x)} / ${write(root)}`})};
 }
 
-// A part of which is said only what is done with it.
+// An expression that only says what is done with its parts.
 const said = (names, ...parts) => ({parts, names, how: () => ({})});
 
-// By kind: a number of a stage.
+// For each kind of stage, what a number of it is made of.
 const MADE = {
   token: ({name, i, j}) => said(`column ${j} of the row of “${rowWord(name, i)}”`),
   embedding: ({name, i, j}) => sum(name, [[rootOf("d-model"), {name: beside(name, "token"), i, j}]]),
@@ -142,11 +142,11 @@ const usersOfStage = name => [...flow.stages.values()].filter(({from, other, pul
 
 const meanOf = row => row.reduce((sum, x) => sum + x / row.length, 0);
 
-// A residual connection that sends back to this stage; in a pre-norm model also to the
-// one before it.
+// What the gradient is called that a residual connection sends back to this stage; in a
+// pre-norm model the stage may be another residual connection.
 const gradientOfResidual = name => kindOf(name) === "residual" ? "d(next residual)" : "dresidual";
 
-// By the kind of the stage that has used a number: what it sends back.
+// For each kind of stage that has used a number, what it sends back.
 const SENT = {
   residual: (user, {name, i, j}) =>
     sum(user, [[gradientOf({name: user, i, j, label: gradientOfResidual(name) + indices(user, i, j)})]]),
@@ -199,11 +199,11 @@ const SENT = {
   },
 };
 
-// Back through a matrix: its row j.
+// Back through a linear layer, by row j of its matrix.
 const linearSent = (user, {i, j}) => sum(user, [[gradientOf({name: user, i}),
   {name: parametersOf(user)[0], ...isTied(user) ? {j} : {i: j}}]]);
 
-// At the top the way back begins: (p − right) / T.
+// The way back begins at the logits: (p − right) / T.
 function lossSent({name, i, j}) {
   const T = flow.facts.expected.length;
   const right = Number(flow.facts.target_words[j] === flow.facts.expected[i]);
@@ -228,7 +228,7 @@ function learnedBy(user, {name, i, j}) {
   return sum(user, [[{name: from, j: into}, gradientOf({name: user, j: out})]]);
 }
 
-// What a number is made of; of a gradient, an expression for each stage that sends it back.
+// What a number is made of; for a gradient, an expression for each stage that sends it back.
 function expressionsOf(place) {
   const {name, what} = place, kind = kindOf(name);
   if (what !== "gradient") return isTensor(name) ? [] : [(MADE[kind] || linearMade)(place)];
@@ -251,7 +251,7 @@ const total = terms => terms.reduce((sum, [a, b]) => sum + a * b, 0);
 
 const workedOut = async ({parts, how}, own) => how(await Promise.all(parts.map(numbersIn)), own);
 
-// Its names, the numbers, and the result.
+// An expression as text: its names, the numbers, and the result.
 async function textOf(expression, own) {
   const made = await workedOut(expression, own), {compute, write, terms, more} = made;
   return typeof made === "string" ? made : `${expression.names} = ` + (compute
@@ -260,13 +260,13 @@ async function textOf(expression, own) {
 
 async function originOfNumber(place) {
   const {value} = await matrixOf(place.name), x = value[place.i][place.j];
-  if (flow.edits.has(keyOf(place))) return `${four(x)}, which you have typed`;
+  if (flow.edits.has(keyOf(place))) return `${four(x)}, which you typed`;
   if (isTensor(place.name)) return `${four(x)}, a parameter: it has been found by training`;
   const [made] = expressionsOf({...place, what: "value"});
   return textOf(made, x);
 }
 
-// A bias of the keys adds the same to all scores of a row.
+// A bias of the keys adds the same number to all scores of a row.
 const isKeyBias = name => name.endsWith(".key.bias");
 const isRounding = x => Math.abs(x) < 1e-12;
 
@@ -291,7 +291,7 @@ async function sentText(place, own) {
 
 // ---------------------------------------------------------------- in the picture
 
-// Which lines bring what a number is made of: all that end in its row; of a score or a
+// Which lines bring what a number is made of: all that end in its row; for a score or a
 // weight, the one between its two words.
 function linesOf({name, i, j}) {
   const path = pathOf(name), kind = kindOf(name), {lines} = flow.drawn;
@@ -321,7 +321,7 @@ function withEnds({lines, dots = [], words = []}) {
   return {lines, dots: [...all], words: [...new Set([...words, ...named])]};
 }
 
-// By what is pointed at in the picture.
+// What is lit for the thing that is pointed at in the picture.
 function traceOfThing({line, dot, word}) {
   const {lines} = flow.drawn;
   if (line) return withEnds({lines: [line]});

@@ -1,5 +1,5 @@
 "use strict";
-// The page: its state, which stands in the address behind #, its two views, and the
+// The page: its state, which stands in the address after #, its two views, and the
 // files in it.
 
 // ---------------------------------------------------------------- the state
@@ -7,7 +7,7 @@
 // #sentence=the+red+dog&stage=output.loss: what differs from how the page opens.
 const state = new URLSearchParams(location.hash.slice(1));
 
-// Two tabs of older pages are steps now: where each word looks, and one head in numbers.
+// Two tabs of older versions are steps now: where each word looks, and one head in numbers.
 function readOldAddress() {
   const tab = state.get("tab"), kind = state.get("kind") ?? "cross";
   if (!["look", "head"].includes(tab) || state.has("stage")) return;
@@ -24,7 +24,7 @@ function readOldAddress() {
   state.set("tab", "flow");
 }
 
-// Browsers let a page change its address two hundred times in ten seconds.
+// Browsers let a page change its address only two hundred times in ten seconds.
 const writeAddress = later(60, () => {
   if (shownTab === usualTab()) state.delete("tab");
   else state.set("tab", shownTab);
@@ -38,8 +38,8 @@ function remember(key, value, initial = "") {
   writeAddress();
 }
 
-// What the address says may be anything: a whole number from 0, or a key of a
-// table. What is neither is 0, or "".
+// The address may say anything. What is not a whole number from 0 on is read as 0,
+// and what is not a key of the table as "".
 const countIn = text => Math.min(1e9, Math.max(0, Math.floor(Number(text)) || 0));
 const keyIn = (table, text) => Object.hasOwn(table, text ?? "") ? text : "";
 
@@ -71,10 +71,10 @@ const isStill = () => matchMedia("(prefers-reduced-motion)").matches;
 
 // ---------------------------------------------------------------- the files
 
-// What is large comes last in the page.
+// The large files come last in the page.
 const isLoaded = new Promise(done => addEventListener("load", done));
 
-// What one panel of a page of the book has unpacked, the next is handed by that page.
+// A page of the book hands the next panel what one of its panels has already unpacked.
 const handed = new Promise(done => {
   addEventListener("message", ({source, data}) => { if (source === parent) done(data.unpacked ?? {}); });
   if (parent === window) done({});
@@ -82,7 +82,7 @@ const handed = new Promise(done => {
   setTimeout(done, 500, {});
 });
 
-// A file of the page; of numbers of four bytes, the bytes of one place stand together.
+// A file of the page; of four-byte numbers all first bytes come first, then all second ones, …
 async function unpacked(name) {
   const before = (await handed)[name];
   if (before) return before;
@@ -133,8 +133,8 @@ function goToTab(name) {
   $("tab-" + name).focus();
 }
 
-// In a panel of the book the page shows one step, which fills it. "panel=sentence": and
-// the sentence; "panel=map": where the model looks, and nothing else.
+// In a panel of the book the page shows one step, which fills it. "panel=sentence" also shows
+// the sentence; "panel=map" shows where the model looks, and nothing else.
 function beginPanel() {
   if (!state.has("panel")) return;
   document.body.classList.add("panel", state.get("panel") || "one");

@@ -1,4 +1,4 @@
-// The matrices of a step, each whole: of at most twelve columns as digits, of more as
+// The matrices of a step, each whole: with at most twelve columns as digits, with more as
 // strips of color.
 
 const MOST_DIGITS = 12;
@@ -12,8 +12,8 @@ function tokensOf(name) {
   return {rows: ["k", "v"].includes(kindOf(name)) ? keys : queries, columns: keys};
 }
 
-// What a stage's rows and columns are called. A row that is to say the next word is
-// called by both words, as one line or two.
+// What a stage's rows and columns are called. A row that predicts the next word is named
+// by both words, on one line or two.
 function axesOf(name) {
   const {input, expected, target_words: words} = flow.facts, {rows, columns} = tokensOf(name);
   const named = rows === input ? input.map((token, i) => `${token}\u00a0→ ${expected[i]}`) : rows;
@@ -26,8 +26,8 @@ function axesOf(name) {
 const firstRow = name => perHead(name)
   ? flow.head * flow.stages.get(name).rows / sizeIn("heads") : 0;
 
-// The columns in the order in which they stand: of words, those that are expected,
-// and the likeliest; they keep it while a number is changed.
+// The columns in the order in which they stand: if they are words, first the expected
+// ones, then the likeliest. They keep this order while a number is changed.
 async function columnsOf(name, matrix) {
   const all = upTo(matrix[0].length);
   if (["logits", "probabilities"].includes(kindOf(name))) {
@@ -40,11 +40,11 @@ async function columnsOf(name, matrix) {
   return all;
 }
 
-// Of a kind of stage, what its matrix is called; of others, the kind itself.
+// What the matrix of a stage is called, by its kind, where that is not the kind itself.
 const MATRIX_NAMES = {token: "token embedding", encoding: "positional encoding",
   positions: "input"};
 
-// A stage, or its gradient; of a head, its columns alone.
+// The matrix of a stage, or its gradient; `ofHead`, only the columns of the chosen head.
 async function stageMatrix(name, what, ofHead = false) {
   const matrix = (await matrixOf(name))[what], kind = kindOf(name), isGradient = what === "gradient";
   const [rows, names] = axesOf(name), first = firstRow(name), K = widthOfHead();
@@ -127,14 +127,14 @@ class Digits {
 // Does a mask hide this key? Softmax gives the weight 0 to no other.
 const isMasked = (name, x) => name && x === 0 && ["mask", "weights"].includes(kindOf(name));
 
-// A number among others, of which `most` is the largest size.
+// Colors the cell of a number x; `most` is the largest size of the numbers around it.
 function tint(cell, x, most) {
   cell.classList.toggle("negative", x < 0);
   cell.style.background = `color-mix(in srgb, var(--tint) ${(55 * shareOfColor(x, most)).toFixed(1)}%` +
     ", transparent)";
 }
 
-// How a number is written in a cell. A share that is tiny is 0 there.
+// How a number is written in a cell. A tiny share is written as 0.
 const writerOf = kind => kind === "mask" ? String
   : ["weights", "probabilities"].includes(kind)
     ? x => x !== null && Math.abs(x) < 0.00095 ? "0" : short(x) : short;
@@ -150,7 +150,7 @@ function short(x) {
 // ---------------------------------------------------------------- strips
 
 // One canvas: a strip for each row, of several lines where it is long. The number under
-// the pointer, or under the cursor that the arrow keys move, is said below.
+// the pointer, or under the cursor that the arrow keys move, is written below.
 class Strips {
   constructor(spec) {
     const {label, rows, rowNames, columns, name, tone} = spec;
@@ -164,7 +164,7 @@ class Strips {
     this.canvas.matrix = this;
   }
 
-  // Sizes, in pixels of the style sheet.
+  // Sizes, in CSS pixels.
   measure() {
     const {rows, columns} = this.spec, line = Math.min(columns.length, columnsInLine());
     const lines = Math.ceil(columns.length / line), many = rows.length * lines;
@@ -220,7 +220,7 @@ class Strips {
     this.outline(paper, link, ink);
   }
 
-  // Parts, line by line, the number itself, and those that have been changed.
+  // Outlines parts, line by line, the number itself, and those that have been changed.
   outline(paper, link, ink) {
     const {rows, columns, name, what} = this.spec, {line} = this.size;
     const frame = (m, n, cells, strokeStyle, lineWidth) => {

@@ -10,8 +10,8 @@ function offer(key, name, bytes) {
   $("model").querySelector(`[value=${key}]`).textContent = name;
 }
 
-// An engine with this model in double precision. A file that is none costs nothing: it
-// is tried in an engine of its own, and the error says why.
+// An engine with this model in double precision. A file that is not a model does no harm:
+// it is tried in an engine of its own, and the error says why it was refused.
 async function engineWith(bytes) {
   const engine = new Engine(await doubleProgram());
   try {
@@ -35,7 +35,7 @@ function showModel({layers, heads, parameters, "d-model": width}) {
     `heads, ${parameters.toLocaleString("en")} parameters`;
 }
 
-// A point of the training's timeline can be looked at.
+// Offers the model of this point of the training's timeline.
 function offerTrained(point) {
   const is = $("model").value === "trained";
   offer("trained", `yours, step ${point.step}`, point.model);
@@ -54,7 +54,7 @@ async function openModel(file) {
   }
 }
 
-let programThere;    // the promise that the page's model can be followed
+let programThere;    // a promise, kept when the page's model can be followed
 
 async function beginModels() {
   $("load").onchange = async () => {
@@ -68,7 +68,7 @@ async function beginModels() {
   addEventListener("tab", ({detail}) => {
     if (detail === "flow" && flow.stale) choose($("model").value);
   });
-  offer("page", "English → French, of this page", await unpacked("eng-fra.safetensors"));
+  offer("page", "English → French, from this page", await unpacked("eng-fra.safetensors"));
   if (shownTab === "flow") await choose("page");
   else flow.stale = true;
 }

@@ -10,7 +10,7 @@ const keyOf = ({name, i, j}) => `${name},${i},${j}`;
 
 // ---------------------------------------------------------------- digits
 
-// A number of so many significant digits; shorter where that is all of it.
+// A number with this many significant digits, or fewer where they are all of it.
 function inDigits(x, digits) {
   if (x === null || !Number.isFinite(x)) return "not finite";
   const text = x.toPrecision(digits), size = Math.abs(x);
@@ -23,8 +23,8 @@ const four = x => inDigits(x, 4);
 const exact = x => inDigits(x, 5);
 
 // An expression and its result, which has four digits; the numbers in the expression
-// have as many as it takes to compute it from them. Both functions are given one
-// that rounds a number: `compute` as a number, `write` as text.
+// have as many as it takes to compute the result from them. Both functions are given a
+// function that rounds a number: that of `compute` returns a number, that of `write` text.
 function worked(result, compute, write) {
   const exactly = digits => four(compute(x => Number(inDigits(x, digits).replaceAll("−", "-"))));
   const most = 12, digits = upTo(most).find(n => n > 3 && exactly(n) === four(result));
@@ -37,7 +37,7 @@ const inBrackets = text => text.startsWith("−") ? `(${text})` : text;
 
 const MOST_TERMS = 8;    // that are written out
 
-// x·w + x·w + … + more. Of many products, the largest; the others as one number.
+// x·w + x·w + … + more. Of many products the largest are written, and the others' sum.
 function written(terms, result, more = []) {
   const isLong = terms.length > MOST_TERMS;
   const size = ([a, b]) => Math.abs(a * b);
@@ -69,7 +69,7 @@ function shareOf(x, row) {
 
 const isMemory = name => flow.stages.get("decoder.0.cross_attention.k")?.from === name;
 
-// What a stage is called where another one, the user, has to do with it.
+// What a stage is called in the expression of another one, the user.
 function called(name, user = name) {
   if (isTensor(name)) return name;
   const kind = MATRIX_NAMES[kindOf(name)] || kindOf(name), [side] = name.split(".");
@@ -79,7 +79,7 @@ function called(name, user = name) {
   return `${["source", "encoder"].includes(side) ? "encoder" : "decoder"} ${kind}`;
 }
 
-// A token by its word; of several that are the same, with its number among them.
+// A token's word; where several are the same, with its number among them.
 function wordAt(tokens, i) {
   const same = upTo(tokens.length).filter(n => tokens[n] === tokens[i]);
   return same.length > 1 ? `${tokens[i]} (${same.indexOf(i) + 1})` : tokens[i];
@@ -91,7 +91,7 @@ const rowWord = (name, i) => {
 };
 const columnWord = (name, j) => wordAt(tokensOf(name).columns, j);
 
-// Of the output layer, each column belongs to a word.
+// In the output layer, each column belongs to a word.
 const columnName = (name, j) => name.startsWith("output.") ? flow.facts.target_words[j] : j;
 
 // [red][0], [la][red]
@@ -130,8 +130,8 @@ async function checkNumber() {
     `${exact(found.slope)}. The gradient is ${exact(own)}: ` +
     (agree && size < found.rounding ? "both are too small to compare." : agree ? "they agree."
       : typed ? "they differ. If a number that you have typed stands in between, it no longer " +
-        "depends on this one, but the way back does not know that."
-        : "they differ. Is there a bend between the two?");
+        "depends on this one, but the backward pass does not know that."
+        : "they differ. Is there a kink between the two?");
 }
 
 // ---------------------------------------------------------------- a parameter's step

@@ -1,18 +1,18 @@
-// Numbers of a sentence on its way, native and in double precision.
+// Numbers of a sentence on its way, from a native build in double precision.
 //
 //     numbers MODEL SENTENCE TARGET STAGE...     what the page shows before its
 //                                                program is there
 //     numbers MODEL SENTENCE TARGET check COUNT  name,row,column,value,slope
 //
-// The latter are held against those of the page. First, the logits and the gradient
+// The latter are compared with those of the page. First, the logits and the gradient
 // of every parameter must be what the program has. Then COUNT numbers are picked at
-// random; the slope is a finite difference of the loss, 0 for what only is looked at.
+// random; the slope is a finite difference of the loss, 0 where there is no gradient.
 
 #include "live.c"
 
 int compared;
 
-// Numbers of flow.c against the program's.
+// Compares numbers of flow.c with the program's.
 void compare(const char *what, const real *ours, const real *theirs,
              size_t n) {
     for (size_t i = 0; i < n; i++, compared++)
@@ -21,7 +21,7 @@ void compare(const char *what, const real *ours, const real *theirs,
                  theirs[i]);
 }
 
-// Holds the logits and the gradient of all parameters against those of
+// Compares the logits and the gradient of all parameters with those of
 // transformer_forward and add_gradient.
 void compare_all(void) {
     Transformer *model = live.trainer.model;

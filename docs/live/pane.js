@@ -41,7 +41,7 @@ function showTitle(where, what) {
     what[0].toUpperCase() + what.slice(1));
 }
 
-// All steps of this part, and the other ways; a click goes there, as arrows, Home and End do.
+// All steps of this part, and the other ways; a click goes there, or a key: arrows, Home, End.
 function showTrail(way, name) {
   const link = (at, text) => [make("span", {className: at === flow.at ? "here" : "", onclick: () => {
     stopPlaying();
@@ -57,9 +57,9 @@ function showTrail(way, name) {
     ...Object.keys(ways).filter(to => to !== way).flatMap(to => link(there(to), ways[to]))));
 }
 
-// Nothing is learned from what the model knows.
+// Says so where there is next to nothing to learn, because the model is nearly certain.
 const aboutTiny = () => flow.computed.loss > 0.1 ? "" : " The loss is nearly 0, so all gradients are " +
-  "tiny. Expect another word, above, and there is something to learn.";
+  "tiny. Type another expected word above, and there is something to learn.";
 
 function showViews(name) {
   const views = Object.entries(viewsOf(name)), isHeaded = pathOf(name).endsWith("attention");
@@ -103,7 +103,7 @@ async function stepMatrices(name, back) {
     ...more.flatMap(withWords).map(matrix => Object.assign(matrix, {below: true}))];
 }
 
-// Before strips whose columns are words, which have no room there, the first in digits.
+// Strips have no room for words: if their columns are words, the first stand before them as digits.
 function withWords(matrix) {
   const {columnNames, columns, label} = matrix.spec ?? {};
   if (!matrix.canvas || !columnNames) return [matrix];
@@ -112,8 +112,8 @@ function withWords(matrix) {
     note: `the first ${most} columns`}), matrix];
 }
 
-// At last the parameters, a tensor at a time; pinned is the one with the largest gradient
-// of all, or of a tensor that has been chosen.
+// For Adam's step the parameters, one tensor at a time; the one with the largest gradient is
+// pinned, of all or of a tensor that has been chosen.
 async function adamMatrices() {
   if (!flow.engine) throw new NotYet();
   if (!flow.pinned) await pinLargest("");
@@ -126,12 +126,12 @@ async function pinLargest(tensor) {
   flow.pinned = {...await flow.engine.call("flow_largest", tensor), what: "gradient"};
 }
 
-// A mask of nothing but ones: a sentence; its cells can still be turned.
+// Folds a mask of nothing but ones into a sentence; its cells can still be switched.
 function folded(matrix) {
   if (kindOf(matrix.spec.name) !== "mask" || matrix.spec.matrix.flat().some(x => !x)) return matrix;
   matrix.box = matrix.element;
-  matrix.element = make("details", {}, make("summary", {}, "The mask hides nothing here: each " +
-    "query may see each key"), matrix.box);
+  matrix.element = make("details", {}, make("summary", {}, "The mask hides nothing here: every " +
+    "query may see every key"), matrix.box);
   return matrix;
 }
 
@@ -146,7 +146,7 @@ async function allMatrices(name, back) {
   return [{element: make("div", {className: "matrices"}, ...found.map(({element}) => element))}, ...found.map(matrix => Object.assign(matrix, {inside: true}))];
 }
 
-// A heat map as a drawing: a unit for a cell, queries downwards.
+// A heat map as a drawing: one unit per cell, queries downwards.
 function heatMap(weights) {
   const cells = weights.flatMap((row, i) => row.map((weight, j) =>
     drawn("rect", {x: j, y: i, width: 1, height: 1, "fill-opacity": weight.toFixed(3)})));
@@ -170,7 +170,7 @@ async function allHeads(name, back) {
     })}, heatMap(layers[layer][what].slice(head * T, head * T + T)
     .map(row => row.map(x => Math.abs(x) / most))));
   const table = tabulate(make("table", {id: "maps", className: back ? "tone-gradient" : "tone-weight"}),
-    "All heads: the stronger its color, the more a row looks at a column. Click one to see it large.",
+    "All heads: the stronger the color, the more a row looks at a column. Click one to see it large.",
     upTo(sizeIn("heads")).map(head => `head ${head}`),
     layers.map((_, layer) => [`layer ${layer}`,
       ...upTo(sizeIn("heads")).map(head => make("td", {}, map(layer, head)))]));
@@ -185,7 +185,7 @@ function placeAt(event) {
   return matrix ? matrix.placeAt(event) : event.target.closest?.("td")?.place;
 }
 
-// Lights what a number is made of, wherever it is shown.
+// Lights up what a number is made of, wherever it is shown.
 function lightUp(place) {
   const parts = place ? partsOf(place) : [];
   for (const matrix of pane.matrices)
@@ -227,7 +227,7 @@ async function pinElsewhere(place) {
   await pin(place);
 }
 
-// The first that shows this number.
+// The first matrix that shows this number.
 const matrixWith = ({name, what, i, j}) => pane.matrices.find(({spec}) => spec?.name === name
   && spec.what === what && spec.rows.includes(i) && spec.columns.includes(j));
 
@@ -261,7 +261,7 @@ async function showNumber() {
   if (document.activeElement !== $("flow-change")) $("flow-change").value = value[i][j];
 }
 
-// A cell of the mask turns; another number is pinned, and can be typed.
+// A cell of the mask is switched; any other number is pinned, and can then be changed.
 function useNumber(place) {
   stopPlaying();
   if (kindOf(place.name) === "mask")
@@ -272,7 +272,7 @@ function useNumber(place) {
   else quietly(pin(place));
 }
 
-// An arrow moves to the next number.
+// An arrow moves to the next number; Enter pins it, or goes to the field that changes it.
 function onNumberKey(event) {
   const [down, right] = ARROWS[event.key] || [0, 0], {matrix} = event.target;
   const place = matrix ? matrix.placeOf(matrix.cursor) : placeAt(event);

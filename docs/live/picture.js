@@ -1,9 +1,9 @@
 // The picture: both stacks, and what flows in them. It is drawn anew for each step;
 // flow.drawn has what can be pointed at in it.
 
-const UNIT = 50;                // of the picture: a token
-const LEVEL = [52, 84];         // a sub-layer, at least and at most
-const LETTERS = 10.4;           // pixels, however small the picture is
+const UNIT = 50;                // the width of a token
+const LEVEL = [52, 84];         // the height of a sub-layer, at least and at most
+const LETTERS = 10.4;           // the least height of letters, in pixels of the screen
 
 const SIDES = {encoder: "source", decoder: "target"};
 
@@ -107,7 +107,7 @@ async function showPicture() {
   const at = [...svg.querySelectorAll(".level")].indexOf(document.activeElement);
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.style.fontSize = `${font}px`;
-  svg.style.minWidth = `${width * LETTERS / 26}px`;    // then it is moved sideways
+  svg.style.minWidth = `${width * LETTERS / 26}px`;    // below that, it scrolls sideways
   const {lines, dots, words} = flow.drawn, elements = list => list.map(({element}) => element);
   svg.replaceChildren(...levels.map(levelBox), ...elements(lines), ...levels.map(boxName),
     ...elements(dots), ...elements(words),
@@ -175,13 +175,13 @@ function drawWord({x, y: row}, text, down) {
   return drawn("text", {...place, class: "token"}, text);
 }
 
-// What stands there, at the bottom or at the top of a side.
+// A label at the bottom or at the top of a side.
 const drawLabel = (side, text, y) => drawn("text", {"text-anchor": "middle", class: "label", y,
   x: placeOfRow(side, 0, (rowsOf(side) - 1) / 2)[0]}, text);
 
 const isHere = path => pathOf(stepNow().name) === path;
 
-// A sub-layer as a button: a click goes to the step that tells most of it.
+// A sub-layer as a button: a click goes to the step that says most about it.
 function levelBox({side, level, path}) {
   const [x, y] = placeOfRow(side, level, 0);
   const box = drawn("g", {role: "button", tabindex: 0, "aria-label": placeName(path),
@@ -199,7 +199,7 @@ function levelBox({side, level, path}) {
   return box;
 }
 
-// What it is, written on it.
+// The name that is written on a box.
 function boxName({side, level, path, kind}) {
   const [x, y] = placeOfRow(side, level, 0), room = rowsOf(side) * UNIT - 6;
   const {font, tall} = flow.drawn.size, names = BOX_NAMES[kind].map(text =>
@@ -239,7 +239,7 @@ function thingAt({clientX, clientY, target}) {
   return line ? {line} : null;
 }
 
-// How far a point is from a line that ends.
+// How far a point is from a line segment.
 function toLine(x, y, a, b) {
   const [dx, dy] = [b.x - a.x, b.y - a.y];
   const t = Math.max(0, Math.min(1, ((x - a.x) * dx + (y - a.y) * dy) / (dx * dx + dy * dy)));
@@ -267,8 +267,8 @@ function aboutThing({line, dot, word}) {
     `cross-attention ${sends ? "sends back to" : "looks at"} ` + looksAt(lines.filter(one => one.path === cross && one.i === word.i));
 }
 
-// The number that stands for what was clicked: the weight of a line; of a vector, its
-// largest number; of an expected word, its loss.
+// The number that stands for what was clicked: for a line, its weight; for a vector, its
+// largest number; for an expected word, its loss or, on the way back, its logit.
 async function numberOfThing({line, dot, word}) {
   const what = isBack() ? "gradient" : "value";
   if (line?.looks) return {name: `${line.path}.weights`, what, j: line.j,
@@ -284,7 +284,7 @@ function beginPicture() {
   const svg = $("flow-picture");
   flow.travelers = drawn("g", {id: "travelers"});
   new ResizeObserver(() => {
-    const wide = svg.clientWidth;    // a scroll bar more or less is nothing
+    const wide = svg.clientWidth;    // a scroll bar that comes or goes does not count
     if (flow.drawn && wide && Math.abs(wide - flow.drawn.size.wide) > 20) inTurn(showPicture);
   }).observe(svg);
   svg.onpointermove = event => {

@@ -1,8 +1,8 @@
 // Play: dots travel the lines of the picture, part by part, there and back.
 
-const PART = 1250, WAY = 19000;    // milliseconds at speed 1: a part, and at most a way
+const PART = 1250, WAY = 19000;    // milliseconds at speed 1: for a part, and at most for a way
 
-// Both ways, part by part, and Adam at last.
+// Both ways, part by part, and then Adam.
 function partsToPlay() {
   const paths = flow.drawn.order;
   return [...paths.map(path => ({path, at: path === "output"
@@ -13,7 +13,7 @@ function partsToPlay() {
 }
 
 // Where each traveler begins and ends: along the lines into a part; into the lowest
-// level from its words, and at last to what is expected.
+// level from its words, and finally to the expected words.
 function tracksOf({path, isLoss}, only = () => true) {
   const {lines, words} = flow.drawn;
   const level = dot => dot.path === path && !dot.level;
@@ -25,8 +25,8 @@ function tracksOf({path, isLoss}, only = () => true) {
   ...lines.filter(line => line.path === path)].filter(only);
 }
 
-// Moves dots along a part, for so long; they have arrived when it is over, or it is
-// another's turn. Nothing travels where motion is not wanted.
+// Moves dots along a part, for this time. Its promise is kept when the time is over, or when
+// something else is played. Nothing travels if the reader prefers reduced motion.
 function travel(part, time, only) {
   const turn = flow.turn, tracks = isStill() ? [] : tracksOf(part, only);
   const dots = tracks.map(({share, element}) => drawn("circle", {r: (3 + 4 * share).toFixed(1),
@@ -47,7 +47,7 @@ function travel(part, time, only) {
       flow.travelers.replaceChildren();
       return done();
     };
-    place(0);    // the first picture may come before the first move
+    place(0);    // the first frame may be drawn before the first move
     requestAnimationFrame(move);
   });
 }
@@ -62,7 +62,7 @@ function showReached() {
   }
 }
 
-// Parts one after the other, by the clock: where a device is slow, there are fewer pictures.
+// Plays parts one after the other, by the clock: a slow device shows fewer frames.
 async function playParts(turn, parts, time, goTo) {
   let end = performance.now();
   for (const part of parts) {
@@ -122,12 +122,12 @@ const TOUR = [
   {says: () => "One query meets all keys: “car” asks every word, and takes most from those whose keys " +
       "fit.",
     stage: "encoder.1.self_attention.weights", moves: {path: "encoder.1.self_attention"}, only: ({i}) => i === 2},
-  {says: () => "The mask: while it writes, a word sees itself and those before it, and none that is still to come.",
+  {says: () => "The mask: a word of the translation sees itself and those before it, and none that is still to come.",
     stage: "decoder.0.self_attention.weights", moves: {path: "decoder.0.self_attention"}, only: ({i}) => i === 2},
   {says: () => "Two stacks meet: the rows of the translation ask, and the words of the source answer.",
     stage: "decoder.1.cross_attention.weights", moves: {path: "decoder.1.cross_attention"}},
-  {says: () => "The loss: “verte” was expected, and the model says “rouge”; so its surprise is large, " +
-      "just there.",
+  {says: () => "The loss: “verte” was expected, and the model says “rouge”; so its surprise is large " +
+      "at this word.",
     stage: "output.loss", moves: {path: "output", isLoss: true}},
   {says: () => "Back through both stacks: each number learns in which direction the loss would fall.",
     stage: "output.logits", way: "backward", all: true},
@@ -139,14 +139,14 @@ const TOUR = [
 
 let tourAt = -1;
 
-// What it does stands in the pane, too, but there a phone has no room for it.
+// The pane tells what this step does, too, but on a phone it has no room for that.
 async function stepOfOne() {
   const {name, i, j} = flow.pinned, {before, after, loss} = await takeStep();
   if (TOUR[tourAt]?.then === stepOfOne) $("tour-says").textContent += ` ${name}${indices(name, i, j)} goes from ${four(before)} to ` +
     `${four(after)}, and the loss from ${four(flow.computed.loss)} to ${four(loss)}.`;
 }
 
-// All parameters learn from this sentence; the loss falls as one looks.
+// All parameters learn from this sentence; the loss falls while the reader watches.
 async function learnSentence() {
   for (let step = 1; step <= TIMES && tourAt === TOUR.length - 1; step++) {
     await flow.engine.call("flow_learn", step);
@@ -179,7 +179,7 @@ async function showTour(at) {
     () => PART / 2);
 }
 
-// Where the pane is too low for a matrix, it shows the pinned number.
+// Where the pane is too low for a matrix, scrolls it to the pinned number.
 function scrollToPinned() {
   const place = flow.pinned, shown = $("pane"), top = element => element.getBoundingClientRect().top;
   shown.scrollTop = 0;

@@ -1,4 +1,4 @@
-"""A page as a reader uses it, and claims on what it then says: for the tests of
+"""A page as a reader uses it, and claims about what it then says: for the tests of
 live.html, of what the book says of it, and of write.html."""
 
 import json
@@ -21,21 +21,21 @@ class Reader(Page):
                           f".includes({json.dumps(words)})", seconds)
 
     def mentions(self, selector, words, text):
-        """The claim that it comes to do so."""
+        """The claim that it comes to contain them."""
         claim(self.reads(selector, words), text, self.text(selector))
 
     def says(self, selector, words, text):
-        """The claim that these words come to be all of it."""
+        """The claim that its text comes to be exactly these words."""
         claim(self.until(f"document.querySelector({json.dumps(selector)}).textContent === "
                          + json.dumps(words), 30), text, self.text(selector))
 
     def becomes(self, code, text, else_show="null"):
-        """The claim that an expression becomes true; or else another is shown."""
+        """The claim that an expression becomes true; if not, the value of another is shown."""
         claim(self.until(code, 30), text, self.run(else_show))
 
 
 def claim_quiet(browser, ignored="\0"):
-    """Of all that the browser has noted since it began."""
+    """Claims that, since the browser began, no network was used and nothing was logged."""
     addresses = [event["params"]["request"]["url"] for event in browser.events
                  if event["method"] == "Network.requestWillBeSent"]
     far = [a for a in addresses if not a.startswith(("file:", "blob:", "about:", "data:"))]
@@ -53,7 +53,7 @@ AXE = """axe.run(document, {resultTypes: ['violations']}).then(({violations}) =>
 
 
 def axe_source(folder):
-    """Its script; the package is kept in this folder."""
+    """The checker's script; its package is kept in this folder."""
     file = folder / f"axe-core-{AXE_VERSION}.tgz"
     if not file.exists():
         subprocess.run(["npm", "pack", "--silent", f"axe-core@{AXE_VERSION}"],
@@ -123,22 +123,22 @@ class Live(Reader):
         self.settle()
 
     def pinned(self, name, i, j, what="value"):
-        """Goes to a number, and pins it: what is said of it."""
+        """Goes to a number and pins it; returns what is said of it."""
         self.run(f"inTurn(() => pinElsewhere({{name: '{name}', i: {i}, j: {j}, what: '{what}'}}))")
         return self.text("#flow-origin")
 
     def trained(self, steps, seconds=120):
-        """Waits until so many steps are done, and the buttons are back."""
+        """Waits until this many steps are done, and the training rests."""
         return self.until(f"""Number(document.querySelector('#steps-done').textContent
             .replace(',', '')) >= {steps} && document.querySelector('.results').ariaBusy === 'false'""", seconds)
 
     def step(self, number):
-        """One step, which is that number of the training."""
+        """Takes one step, and waits until the training has reached it."""
         self.click("#step")
         return self.trained(number)
 
     def again(self):
-        """A new training, of which no step is done."""
+        """Begins a new training run, of which no step is done yet."""
         self.click("#again")
         return self.until("document.querySelector('#steps-done').textContent === '0'"
                           " && document.querySelector('.results').ariaBusy === 'false'")

@@ -88,7 +88,7 @@ const STAGES = {
     formula: "scaled = scores / √K, here √{K} = {root}", of: "{{link attention_forward}}",
     lines: ["{{line attention_forward: scale_by(}}"],
     backTitle: "back through the softmax",
-    back: "Weights sum to 1, so a score can only win what others lose: each row of this " +
+    back: "Weights sum to 1, so one can only gain what others lose: each row of this " +
       "gradient sums to 0.",
     backFormula: "dscaled = weights · (dweights − Σ weights · dweights)",
     backOf: "{{link softmax_backward}}",
@@ -250,14 +250,14 @@ function aboutStage(name) {
   return all;
 }
 
-// By what a stage was used for: the line that brings its gradient back.
+// For each way in which a stage is used, the line that brings its gradient back.
 const SENT_BACK = {
   linear: "{{line linear_backward: matmul_add(dx, dy}}",
   residual: "{{line residual_leave_backward: add(dx, dy)}}",
   n: "{{line norm_backward: to[j] += rstd}}",
 };
 
-// The gradient of what several have used: the sum of what they send back.
+// The gradient of what several stages have used: the sum of what they send back.
 function sentBack(name) {
   const users = usersOfStage(name);
   const kinds = users.map(user => keyIn(SENT_BACK, kindOf(user)) ? kindOf(user) : "linear");

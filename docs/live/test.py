@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Tests docs/live.html: builds it anew, and then uses it in chromium as a reader does.
-What it says is held against what a native build of the same program says.
+What it says is compared with what a native build of the same program says.
 
     python3 docs/live/test.py              the last line is "N passed, N failed"
-    python3 docs/live/test.py play tour    only these tests; all that "for_everybody" can
-                                           look at comes only so
+    python3 docs/live/test.py play tour    only these tests; "for_everybody" looks at all
+                                           that it can only if it is named here
 """
 
 import csv
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-import build    # which knows where claims are
+import build    # which puts the folder of harness.py on the path
 from browser import Browser
 from harness import claim, end
 from reader import AXE, PAGE, READY, TRAINS, Live, axe_source, claim_quiet, near
@@ -129,7 +129,7 @@ def test_play(browser):
     live.click("#play")
     live.reads("#flow-title", "self-attention")
     claim(live.run("document.querySelectorAll('#travelers circle').length") == 0
-          and live.text("#play") == "Pause", "where motion is not wanted, nothing travels")
+          and live.text("#play") == "Pause", "where reduced motion is preferred, nothing travels")
 
 
 def test_tour(browser):
@@ -179,7 +179,7 @@ def test_sentence(browser):
         live.type("#flow-source", text)
         live.mentions("#flow-wrong", wanted, f"“{text[:20]}”: {wanted}")
     live.type("#flow-source", RED)
-    claim(live.loss() > 1 and live.text("#flow-wrong") == "", "and costs nothing")
+    claim(live.loss() > 1 and live.text("#flow-wrong") == "", "and then all is well")
 
 
 def worked_out(text):
@@ -208,7 +208,7 @@ def says(text, own):
 
 
 def test_numbers(browser):
-    """Numbers picked at random, against the native program in double."""
+    """Numbers picked at random are those of the native program in double precision."""
     numbers = build.BUILD / "numbers"
     said = subprocess.run([numbers, build.MODEL, RED, GREEN, "check", "60"], check=True,
                           stdout=subprocess.PIPE, encoding="utf-8").stdout.splitlines()
@@ -238,7 +238,7 @@ def test_numbers(browser):
 
 
 def test_gradients(browser):
-    """Checked by a click, of stages and of parameters."""
+    """Gradients of stages and of parameters can be checked by a click."""
     live = Live(browser, "#way=backward&stage=decoder.0.cross_attention.q")
     rows = [name.split("\u00a0")[0] for name in live.texts("#flow-matrices .names span")]
     for caption in ("#flow-matrices .caption", ".learned ~ .strips .caption"):
@@ -264,14 +264,14 @@ def test_gradients(browser):
 
 
 def test_changes(browser):
-    """Change a number or a cell of the mask, and all after it follows."""
+    """Changing a number or a cell of the mask changes what is computed from it."""
     live = Live(browser, "#stage=decoder.0.self_attention.weights")
     first = live.text("#flow-loss")
     weights = live.texts("#flow-matrices td")
     claim(len(live.texts("#flow-matrices .hatched")) == 15, "keys that the mask hides are hatched")
     live.press_at("#flow-inputs [data-name$=mask] td", 2)
     claim(live.texts("#flow-matrices td")[2] != weights[2] == "0"
-          and live.text("#flow-loss") != first, "a cell of the mask that is turned shows a key")
+          and live.text("#flow-loss") != first, "switching a cell of the mask shows a key")
     claim(live.run("document.activeElement.matches('[data-name$=mask] td')"),
           "and the focus stays on it")
     again = Live(browser, live.run("new Promise(done => setTimeout(() => done(location.hash), 200))"))
@@ -286,12 +286,12 @@ def test_changes(browser):
     bottom = live.run(BOX % "#flow-undo" + ".bottom")
     claim(bottom <= 900, "the button that undoes it is on the screen", bottom)
     live.click("#views button:nth-child(2)")
-    live.mentions("#decoding", "It decodes anew", "the decoding says that it does not use it")
+    live.mentions("#decoding", "This is decoded anew", "the decoding says that it ignores the change")
     live.click("#views button:nth-child(1)")
     live.settle()
     live.pinned("output.logits", 0, place)
     live.choose("#flow-change", "")
-    claim("99" in live.text("#flow-origin"), "what is no number changes nothing")
+    claim("99" in live.text("#flow-origin"), "what is not a number changes nothing")
 
 
 def test_views(browser):
@@ -362,7 +362,7 @@ def test_pointing(browser):
 
 
 def test_keys(browser):
-    """All of it by the keyboard."""
+    """All of this can be done by the keyboard."""
     live = Live(browser, "#stage=decoder.1.cross_attention.weights")
     live.focus("#next")
     live.press("ArrowRight")
@@ -403,7 +403,7 @@ def test_keys(browser):
 
 
 def test_widths(browser):
-    """Matrices are whole, and nothing is moved sideways."""
+    """Matrices are whole, and nothing has to be scrolled sideways."""
     for width, height, most in ((1366, 900, 64), (390, 844, 16)):
         live = Live(browser, "#way=backward&stage=decoder.0.feed_forward.inner", (width, height))
         wide, line = live.run("[$('flow-matrices').clientWidth, pane.matrices[0].size.line]")
@@ -443,7 +443,7 @@ def train(browser, state="#tab=train"):
 
 
 def native_checksum(command, steps):
-    """Of the model that the command gives that the page shows."""
+    """The checksum of the model that the command shown by the page gives."""
     native(*shlex.split(command)[1:], "--steps", steps, "--model", WORK / "n.safetensors")
     return native("info", WORK / "n.safetensors").split("checksum ")[1].split()[0]
 
@@ -483,7 +483,7 @@ def test_training(browser):
 
 
 def test_models(browser):
-    """A model of the native program, and one that is none."""
+    """A model of the native program, and a file that is not a model."""
     live, model, wrong = Live(browser), WORK / "own.safetensors", WORK / "wrong.safetensors"
     native("train", "data/dates.train.tsv", "--tokens", "char", "--steps", 20,
            "--layers", 1, "--d-model", 24, "--heads", 3, "--model", model)
@@ -501,7 +501,7 @@ def test_models(browser):
     claim("d_model 24" in live.text("#model-facts"), "the old one is still there")
     live.give_files("#load", WORK / "other.safetensors")
     live.until("document.querySelectorAll('.box-name').length > 12")
-    claim("norm, self-attention, add" in live.texts(".box-name"), "a pre-norm model is drawn so")
+    claim("norm, self-attention, add" in live.texts(".box-name"), "a pre-norm model is shown as one")
 
 
 def test_own_pairs(browser):

@@ -34,10 +34,10 @@ function download(name, content, type) {
   setTimeout(() => URL.revokeObjectURL(address), 60000);
 }
 
-// A button that does nothing now keeps the focus.
+// A button that is switched off keeps the focus.
 const switchOff = (button, off) => button.setAttribute("aria-disabled", off);
 
-// The bytes of a text in base64, of gzipped bytes: a file that build.py has put into a page.
+// The bytes of a text in base64; and a file that build.py has put into a page, gzipped.
 const fromBase64 = text => Uint8Array.fromBase64?.(text)
   ?? Uint8Array.from(atob(text), c => c.charCodeAt(0));
 
@@ -47,7 +47,7 @@ async function unzipped(text) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-// Does the work when it has not been asked for so many milliseconds.
+// Does the work once it has not been asked for again during this many milliseconds.
 function later(pause, work) {
   let timer;
   return () => {
@@ -62,7 +62,7 @@ function report(text, wrong = true) {
   $("message").classList.toggle("wrong", wrong);
 }
 
-// What this browser lacks, as an error.
+// Throws an error that says what this browser lacks.
 function checkBrowser() {
   // a function that returns a vector: (func (result v128) ...)
   const simd = [0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0,

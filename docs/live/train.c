@@ -1,15 +1,15 @@
 // The page's training: the program's own data, options and steps; and what can
 // be broken in them, built of the same parts. Included by live.c.
 
-// What the page can break, beside what an option does.
+// What the page can break, besides what an option can.
 enum { NO_CAUSAL_MASK = 1, NO_SCALE = 2, NO_WARM_UP = 4 };
 
-int broken;              // the sum of what is
+int broken;              // the sum of those that are
 Pairs data, held_out;
 Course course = {.pairs = &data, .epoch = -1};
 
 // Without the scale, queries are √K times as large, since the program will
-// divide by √K. So between two steps the model is one that all of it can use.
+// divide by √K. So between two steps the rest of it can use the model as it is.
 void scale_queries(Transformer *t, double factor) {
     for (int i = 0; i < t->list.tensors; i++)
         if (strstr(t->list.tensor[i].name.text, ".query."))
@@ -21,7 +21,7 @@ double root_of_width(void) {
     return broken & NO_SCALE ? sqrt((double)c->d_model / c->heads) : 1;
 }
 
-// add_gradient, except that the decoder sees all of what it is to predict.
+// add_gradient, except that the decoder sees all the tokens it must predict.
 Loss gradient_without_mask(Trainer *t, const Batch *batch) {
     Arena *arena = &t->arena;
     int B = batch->sentences, S = batch->source_length;
@@ -74,7 +74,7 @@ Pairs new_pairs(int most) {
                    allocate((size_t)most, sizeof(Sentence)), 0, 0};
 }
 
-// Without a file of its own, every twentieth pair is held out; of fewer than a
+// Without a file for validation, every twentieth pair is held out; of fewer than a
 // hundred, every fifth. Equal pairs count once, as sorting puts them side by side:
 // so none is both held out and trained on.
 void hold_out(void) {
@@ -142,9 +142,9 @@ EXPORT void train_new(char *arguments, int what_is_broken) {
            live.settings.config.dropout);
 }
 
-// update(), without what is broken. Queries are scaled outside of what Adam
-// sees. Without warm-up, the rate is at its peak until the warm-up would end;
-// later it is what it would have been.
+// update(), without what is broken. Adam sees the queries unscaled. Without
+// warm-up, the rate is at its peak until the warm-up would have ended; from
+// then on it is what it would have been.
 Step broken_update(Trainer *t, Loss loss) {
     Recipe given = t->recipe;
     if (broken & NO_WARM_UP && t->step < given.warmup) {
@@ -173,9 +173,9 @@ Step next_step(void) {
     return step;
 }
 
-// At most so many steps, at least one, for about so many seconds:
+// At most `most` steps, at least one, for about this many seconds:
 // [[step, loss, learning rate], ...]
-// A loss that is not a number is null, and its step not made.
+// A loss that is not a number is null, and its step is not taken.
 EXPORT void train_steps(int most, double seconds) {
     double end = now() + seconds;
     putchar('[');
@@ -210,7 +210,7 @@ void print_sample(Sentence source, Sentence expected, Sentence own) {
 }
 
 // How good the model is on at most 200 pairs that were held out, and what it
-// says to the first three:
+// says for the first three:
 // {"loss":…,"exact":…,"checksum":"…","samples":[…]}
 EXPORT void evaluate(void) {
     enum { MOST = 200, SHOWN = 3 };

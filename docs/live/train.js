@@ -27,7 +27,7 @@ const TASKS = {
   },
 };
 
-// Come before the other options, and are named while all are folded.
+// These come before the other options, and are named while all are folded away.
 const FIRST = ["layers", "d-model", "heads", "dropout", "norm", "positions", "lr",
   "steps", "seed"];
 
@@ -65,11 +65,11 @@ const BREAKS = {
 };
 
 let options;          // the program's own table
-let current = null;   // the Training that is seen
+let current = null;   // the Training that is shown
 let before;           // an earlier one, whose curve stays for comparison
-let earlier = [];     // all others, the last first
-let refused = false;  // has the last new one failed to begin?
-let beginning = false;   // a training is being made
+let earlier = [];     // all earlier ones, the latest first
+let refused = false;  // has the latest new one failed to begin?
+let beginning = false;   // is a new one about to begin?
 let pairs = "";       // the user's own, as TSV
 
 const NOTHING = "(nothing: <end> at once)";    // an empty answer
@@ -135,7 +135,7 @@ function files(folder = "") {
 
 const argumentsNow = () => ["train", ...files(), ...optionsNow()].join("\n");
 
-// The command that does the same in a terminal, and what one must know of it.
+// The command that does the same in a terminal, and what one must know about it.
 function showCommand() {
   const own = $("task").value === "own";
   const onlyHere = chosenBreaks().filter(name => BREAKS[name].bit);
@@ -188,7 +188,7 @@ class Training {
     this.running = this.stopping = false;
   }
 
-  // Is it what the fields say now?
+  // Does it have the settings that the fields show now?
   isChosen() {
     return this.arguments === argumentsNow() && this.broken === brokenNow()
       && (this.task !== "own" || this.pairs === pairs);
@@ -213,12 +213,12 @@ class Training {
     const model = await this.engine.read("model.safetensors");
     this.points.push({...result, step: this.steps, model});
     const most = Math.max(2, Math.floor(2e8 / model.length));
-    if (this.points.length > most)    // those in between keep what they said
+    if (this.points.length > most)    // in between, only the results are kept
       this.points[this.points.length - most].model = null;
   }
 
-  // Some steps, for about a tenth of a second; a look back where one is due, and after
-  // 300 steps, of which the book has the numbers.
+  // Trains for about a tenth of a second; looks back where that is due, and after
+  // 300 steps, for which the book has the numbers.
   async go(until) {
     const total = this.facts.steps, interval = Math.max(1, Math.floor(total / 20));
     const even = interval * (Math.floor(this.steps / interval) + 1);
@@ -239,18 +239,18 @@ class Training {
   get last() { return this.points[this.points.length - 1]; }
 }
 
-// The words for a training that cannot begin.
+// Says why a training run cannot begin.
 function refusal({message}) {
   const hint = message.includes("found no tab")
     ? ". Write a pair as: the red car = la voiture rouge" : "";
   const kept = current && current.steps > 0 && !current.ended
-    ? ". The old training is kept: take the change back, and Start goes on with it."
+    ? ". The old training is kept: undo the change, and Start goes on with it."
     : "";
   return message + hint + kept;
 }
 
-// Begins anew. What is wrong with data or options costs the old training nothing:
-// it pauses.
+// Begins anew. If something is wrong with data or options, the old training is not
+// lost: it pauses.
 async function newTraining() {
   if (beginning) return false;
   const training = new Training();
@@ -277,8 +277,8 @@ async function newTraining() {
   return true;
 }
 
-// The old training leaves its curve: a broken one is compared with the last that
-// was not, and any other with the one before.
+// The old training leaves its curve: a broken one is compared with the last that was
+// not broken, and any other with the one before it.
 function replaceBy(training) {
   if (current) {
     current.engine.end();
@@ -353,7 +353,7 @@ const time = seconds =>
   `${Math.floor(seconds / 60)}:${String(Math.round(seconds) % 60).padStart(2, "0")}`;
 
 function showNumbers() {
-  const {rows, steps, facts, pace} = current;    // seconds a step, of the last second or so
+  const {rows, steps, facts, pace} = current;    // pace: seconds per step, smoothed
   const last = rows[rows.length - 1];
   $("steps-done").textContent = steps.toLocaleString("en");
   $("steps-total").textContent = facts.steps.toLocaleString("en");
@@ -439,7 +439,7 @@ function trainAsBook() {
 async function beginTraining() {
   const engine = new Engine(await singleProgram());
   options = (await engine.call("list_options"))
-    .filter(({name}) => name !== "epochs");   // steps say it
+    .filter(({name}) => name !== "epochs");   // the number of steps says it
   engine.end();
   const step = countIn(state.get("step"));
   beginFields();
