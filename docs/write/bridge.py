@@ -8,7 +8,7 @@ not while Python waits. So whatever the grader wants to run is a question:
 
 gives {"need": question}, or {"result": ...}. Whoever asked finds the answer, puts it
 to the others under the question's key, and asks again. The grader then begins anew, and
-comes further. The questions, by their "ask":
+gets further. The questions, by their "ask":
 
 compile   the source, and flags: {"status", "said"}
 check     names: {name: {"ended", "results", "token"}}, of the first check, and of those
@@ -31,7 +31,7 @@ from pathlib import Path
 EXERCISES = Path(__file__).resolve().parent.parent / "exercises"
 sys.path.append(str(EXERCISES))
 
-import tool  # which knows where the next ones are
+import tool  # which puts the folder of the next ones on the path
 import compiling
 import cutting
 import grading
@@ -46,7 +46,7 @@ MADE = compiling.BUILD / "made"  # the grader's folder with copies of the files,
 
 
 class Needed(BaseException):
-    """A question that has no answer yet: no error, and the grader lets it through."""
+    """A question that has no answer yet. It is not an error: the grader does not catch it."""
 
 
 answers = {}
@@ -95,7 +95,7 @@ class Checks:
 
 
 def ended(status, output, stopped):
-    """A program's end, with the words of a system for its signal."""
+    """How a program ended; a signal's name becomes a negative status, as in a system."""
     if isinstance(status, str):
         status = -signal.Signals[status]
     text = "".join(c if c in "\n\t" or c.isprintable() else "?"
@@ -144,7 +144,7 @@ def put_bodies(texts):
 
 
 def fill(work):
-    """The student's folder with this work: else all is as in the beginning."""
+    """Fills the student's folder with this work; all else is as in the beginning."""
     folder = student_folder()
     shutil.rmtree(folder / "bugs", ignore_errors=True)
     for name in ("transformer.c", "answers.txt"):
@@ -168,7 +168,7 @@ def status():
 # ------------------------------------------------------------------------- tasks
 
 def restore(work, notes):
-    """What was kept: the texts of exercises, and the notes."""
+    """Puts back what was kept: the texts of exercises, and the notes."""
     fill(work)
     if notes:
         write_file(student_folder() / ".hints", json.dumps(notes, indent=1))
@@ -177,8 +177,8 @@ def restore(work, notes):
 
 @contextlib.contextmanager
 def answers_alone(e, text):
-    """Answers are graded without those to other exercises: a message has the line in
-    which they stand in the page."""
+    """Answers are graded without those to other exercises, so that a message names the
+    line in which they stand in the page."""
     path = student_folder() / "answers.txt"
     if e.kind != "number":
         yield
@@ -193,7 +193,7 @@ def answers_alone(e, text):
 
 def grade(name, text, others={}):
     """The verdict on an exercise. The `others`, bodies of regions, stand in the same
-    file: a message has the line that it has there."""
+    file, so that a message names the line that the page shows."""
     e = exercises[name]
     every = list(cutting.reference_regions()) if e.kind == "bug" else []
     compiling.run_check = Checks(every).run_check
@@ -208,7 +208,7 @@ def grade(name, text, others={}):
 
 
 def seen(name, count):
-    """So many hints have been read."""
+    """Notes that this many hints have been read."""
     hand_ins.remember("hints", name, count)
     return status()
 
@@ -292,8 +292,8 @@ def half_changed(text):
 
 
 def patch(text):
-    """What of an edited transformer.c is to be compiled; and of which functions the
-    backward pass is that of the function as it was."""
+    """What of an edited transformer.c is to be compiled; and for which functions the
+    backward pass is still that of the function as it was."""
     source, whole = compiling.outlines().part_to_compile(text)
     return {"source": source, "whole": whole, "half": half_changed(text)}
 

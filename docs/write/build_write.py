@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Builds write.html, the page in which the exercises are written, compiled and
-graded without a compiler of one's own: one file, which asks no network.
+graded without a compiler of one's own: one file, which needs no network.
 
     python3 docs/write/build_write.py    build/write/write.html, and build/site/write.html
 
@@ -36,7 +36,7 @@ sys.dont_write_bytecode = True
 import breaking
 import build as live
 from book import Book, anchor_of
-import bridge  # noqa: F401: it knows where the next ones are
+import bridge  # noqa: F401: it puts the folders of the next ones on the path
 import compiling
 import cutting
 import grading
@@ -46,8 +46,8 @@ from source_file import regions
 from tool import project_files
 
 WASI = ["--target=wasm32-wasip1", "-D_WASI_EMULATED_SIGNAL"]
-# A null pointer is no crash by itself in WebAssembly; the sanitizer makes it one, and
-# calls null.c.
+# In WebAssembly the use of a null pointer is no crash by itself; the sanitizer makes it
+# one, and calls null.c.
 STUDENT = """-std=c11 -O0 -ffp-contract=off -fsanitize=null -fno-sanitize-recover=null
     -lm -lwasi-emulated-signal -Wl,--stack-first,-z,stack-size=1048576,-z,muldefs
     """.split() + [f"-Wl,--max-memory={compiling.MEMORY << 10}"]
@@ -62,7 +62,7 @@ def digest(*parts):
 
 
 def once(mark, key, make):
-    """Does what is to be done unless it has been done with this key."""
+    """Makes something, unless it was last made with this key."""
     path = BUILD / f"{mark}.key"
     if not path.exists() or path.read_text() != key:
         make()
@@ -135,7 +135,7 @@ def compile_parts():
 # ---------------------------------------------------------------- the exercises
 
 def to_html(texts):
-    """Pages of Markdown, all by one pandoc; without links to what is not there."""
+    """Pages of Markdown, all by one pandoc; their links lead into the site."""
     mark = "<!-- next -->"
     made = run("pandoc", "-f", "markdown-smart", "-t", "html5", "--mathml", "--wrap=none",
                given=f"\n\n{mark}\n\n".join(texts)).out
@@ -148,8 +148,8 @@ def to_html(texts):
 
 
 def linked(text, book, name):
-    """Prose with links to the book, but for the code that is to be written; what is
-    fenced is left alone."""
+    """Prose with links to the book, except to the function that is to be written; what
+    is fenced is left alone."""
     parts = re.split(r"(^```\n.*?^```$)", text, flags=re.M | re.S)
     return "".join(part if part.startswith("```") else re.sub(
         rf"\[(`{name}`)\]\(.*?\)", r"\1", book.link(part)) for part in parts)
@@ -308,7 +308,7 @@ def licenses():
 
 
 def in_script(text):
-    """A text that no tag in it can end."""
+    """A text for a script element, which no tag in it can end."""
     return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 

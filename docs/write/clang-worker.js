@@ -7,7 +7,7 @@ let commands;
 const objects = {};
 const files = {};
 
-// All of the file with checks of its pointers takes minutes to compile.
+// With checks of its pointers, the whole file takes minutes to compile.
 const unchecked = ({compile, link}) =>
   ({compile: compile.filter(word => !word.startsWith("-fsanitize")), link});
 

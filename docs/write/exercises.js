@@ -25,24 +25,24 @@ let ready;                 // a promise: what was kept is with the grader, too
 let reference;             // transformer.c
 let editor, answers;
 export const editors = {};
-let page = null;           // the one that is seen
-let judged = null;         // the text that the verdict is of
+let page = null;           // the one that is shown
+let judged = null;         // the text that the verdict is about
 let work = {}, programs = {}, notes = null, states = {};
 let keeps = true;
 
 // ---------------------------------------------------------------- what is kept
 
-// What is to be graded, as it is seen.
+// What is to be graded, as the page shows it.
 const mine = () => (page.kind === "number" ? answers : editor).text;
 
-// The texts as the grader takes them; of a bug only the difference is kept.
+// The text as the grader takes it; of a bug only the difference is kept.
 function textOf(name) {
   const kept = work[name], one = byName.get(name);
   if (one.kind !== "bug") return kept ?? one.stub;
   return kept ? changed(planted(one), kept.change) : planted(one);
 }
 
-// Of the exercises to write, those as they were are among them.
+// The bodies of all exercises to write, also of those that have not been changed.
 const bodies = () => Object.fromEntries(here.filter(({kind}) => kind === "write")
   .map(({name}) => [name, textOf(name)]));
 
@@ -196,7 +196,7 @@ function clearVerdict() {
   showEarlier();
 }
 
-// Says so if the verdict is not of the text that is seen.
+// Says so if the verdict is not about the text that is shown.
 function showEarlier() {
   $("earlier").hidden = judged === null || judged === mine();
 }
@@ -244,7 +244,7 @@ async function busy(button, words, work) {
 }
 
 const waiting = words => $("loading").dataset.ready ? words
-  : "As soon as the compiler is loaded, this is checked …";
+  : "This goes on as soon as the compiler is loaded …";
 
 function check() {
   save();
@@ -289,7 +289,7 @@ function showRunning() {
     let left = seconds;
     timer = setInterval(() => {
       left--;
-      $("seconds").textContent = `Your program is running. It is stopped in ${left} s.`;
+      $("seconds").textContent = `Your program is running. It will be stopped in ${left} s.`;
       $("running").hidden = left <= 0;
     }, 1000);
   });
@@ -298,15 +298,15 @@ function showRunning() {
 
 function beginAnew() {
   const first = page.kind === "bug" ? planted(page) : page.stub;
-  if (editor.text !== first && !confirm("What you have written for this exercise is " +
-    "replaced by what stood there in the beginning. Go on?")) return;
+  if (editor.text !== first && !confirm("What you have written for this exercise will be " +
+    "replaced by what was there at the beginning. Go on?")) return;
   editor.replace(first);
   clearVerdict();
 }
 
 function solution() {
   if (states[page.name] !== "passed" && !confirm(
-    "This exercise has not passed yet. Shall the solution be shown all the same?")) return;
+    "You have not passed this exercise yet. Show the solution all the same?")) return;
   busy($("solution"), waiting("…"), async () => {
     await ready;
     const lines = await grader.done({do: "solution", name: page.name});
@@ -338,7 +338,7 @@ function runProgram() {
 
 async function openWork(file) {
   if (Object.keys(work).length
-      && !confirm(`${file.name} takes the place of what is written here. Open it?`)) return;
+      && !confirm(`${file.name} will replace what is written here. Open it?`)) return;
   await ready;
   const content = toBase64(new Uint8Array(await file.arrayBuffer()));
   const found = await grader.done({do: "opened", name: file.name, content});

@@ -15,7 +15,7 @@ function take(...names) {
   }));
 }
 
-// Loads everything, in the background; `progress` hears a share of 1.
+// Loads everything, in the background; `progress` is given the share that is loaded.
 export async function begin(progress) {
   clang = new Service("clang-worker", progress);
   python = new Service("python-worker");
@@ -32,7 +32,7 @@ export async function begin(progress) {
 }
 
 let reference;             // grade.c with transformer.c as it is
-let program;               // with the student's functions, compiled last
+let program;               // the same with the student's functions, as compiled last
 
 // Hears how many seconds a student's program has when it begins, and 0 when it ends; or
 // words on what takes long.
@@ -42,7 +42,7 @@ export const listen = listener => { hear = listener; };
 // Ends the student's program that runs, if one does.
 let stop = () => {};
 export const stopStudent = () => stop();
-export const WHOLE = "Compiling. More than functions has changed, so the whole file is compiled: " +
+export const WHOLE = "Compiling. Not only functions have changed, so the whole file is compiled: " +
   "this takes some 20 seconds …";
 export const STOPPED = "Stopped: there is no result.";
 

@@ -1,4 +1,4 @@
-// The page: its tabs, and what stands in its address behind #.
+// The page: its tabs, and what stands in its address after #.
 //
 //     #exercise=softmax_row    an exercise
 //     #own                     your own transformer.c
@@ -27,7 +27,7 @@ async function begin() {
   checkBrowser();
   let ready;
   const loaded = new Promise((resolve, reject) => { ready = {resolve, reject}; });
-  loaded.catch(error => report(`The compiler does not start: ${error.message}`));
+  loaded.catch(error => report(`The compiler did not start: ${error.message}`));
   listenToTabs(({id}) => { location.hash = id === "tab-own" ? "own" : ""; });
   await Promise.all([beginExercises(loaded), beginOwn(loaded)]);
   addEventListener("hashchange", follow);

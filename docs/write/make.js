@@ -1,4 +1,4 @@
-// What the page needs of the compiler, made by it, in Node:
+// What the page needs from the compiler, made by it, in Node:
 //
 //     node make.js IN OUT
 //

@@ -1,6 +1,6 @@
 
-// Behind grade.c in write.html: what Clang's check of null pointers calls. It says
-// what the sanitizer's own library, which WebAssembly does not have, says of them.
+// Appended to grade.c for write.html: what Clang's check of null pointers calls.
+// It says what the sanitizer's own library, which WebAssembly lacks, would say.
 
 typedef struct {
     const char *file;

@@ -13,8 +13,8 @@ const FILES = {own: "transformer.c", tiny: "tiny.c"};
 
 let loaded, editor;
 let file = "";             // the key of the one that is edited
-const references = {};     // each as it is
-let reference = "";        // that one
+const references = {};     // each file as it is in the book
+let reference = "";        // the one that is edited, as it is in the book
 let engines = [];          // those that train
 let ran = null;            // what was trained last, as now() has it
 let stopped = false;
@@ -54,8 +54,8 @@ function isMine() {
   return mine !== reference && !Object.keys(breaks).some(name => broken(name) === mine);
 }
 
-// Whether another text may stand in the place of this one.
-const mayReplace = () => !isMine() || confirm("What you have changed is lost. Go on?");
+// May another text replace this one?
+const mayReplace = () => !isMine() || confirm("Your changes will be lost. Go on?");
 
 let chosen = "";           // what is broken
 
@@ -80,7 +80,7 @@ function openBreak(name) {
 
 // ---------------------------------------------------------------- training
 
-let live = null;           // the live page, when it is first asked for
+let live = null;           // the live page, once it has been asked for
 
 async function fileIn(id) {
   live ??= new DOMParser().parseFromString(await text("live.html"), "text/html");
@@ -151,10 +151,10 @@ class TinyTraining {
   }
 }
 
-let pair = [];             // the trainings: the reader's, and as it is
+let pair = [];             // the training runs: of the reader's file, and of the file as it is
 export const trainings = () => pair;
 
-// A loss that grows beyond measure stands at the upper edge.
+// A loss that becomes too large is drawn at the upper edge.
 function drawCurve() {
   const {steps} = pair[1].facts, curves = pair.map(({rows}) => smooth(rows));
   const most = Math.max(1, ...curves.flat().map(([, loss]) => loss));
@@ -188,12 +188,12 @@ const say = (words, wrong = false, more = "") => verdict("own-result", words, wr
 const now = () => [editor.text, $("own-task").value,
   $(file === "tiny" ? "own-steps" : "own-options").value];
 
-// Says so if what is shown is not of what is chosen now.
+// Says so if the results that are shown are not those of what is chosen now.
 function showEarlier() {
   $("own-earlier").hidden = !ran || now().every((value, i) => value === ran[i]);
 }
 
-// The results of a training go when another one begins.
+// The results of a training run are cleared when another one begins.
 function clearResults() {
   ran = null;
   showEarlier();
@@ -220,7 +220,7 @@ async function build() {
   return program;
 }
 
-// A word on gradients that are those of the functions as they were.
+// A warning about backward passes that still belong to the functions as they were.
 const wordOn = half => half.map(([forward, backward]) => ` You have changed ${forward}, but not ` +
   `${backward}: does it still compute the gradient of what you have made?`).join("");
 
@@ -266,11 +266,11 @@ async function train() {
     await Promise.all(pair.map((one, k) => named(one.go(), k)));
     drawCurve();
     showCompared();
-    say((pair[0].broke ? `Trained, but in yours, at ${pair[0].broke}.` : "Trained.") + wordOn(program.half));
+    say((pair[0].broke ? `Trained, but your file failed: ${pair[0].broke}.` : "Trained.") + wordOn(program.half));
   } catch (error) {
     if (error.message !== "ended") say(`✗ ${error.message.replace(/ \(see: .*\)/, "")}`, true);
     else if (!ran) say("Stopped.");
-    else say(`Stopped, yours at step ${stepOf(pair[0])} of ${pair[0].facts.steps}.`);
+    else say(`Stopped: your file was at step ${stepOf(pair[0])} of ${pair[0].facts.steps}.`);
   } finally {
     end();
     $("stop").hidden = true;
@@ -298,7 +298,7 @@ function openFile(key) {
 
 export async function showOwn(name, key) {
   openFile(key === "tiny" ? "tiny" : "own");
-  if (name && !breaks[name]) report(`The book breaks nothing that has the name ${name}.`);
+  if (name && !breaks[name]) report(`There is no broken line ${name} in the book.`);
   else if (name && editor.text !== broken(name)) openBreak(name);
   scrollTo(0, 0);
 }
@@ -337,7 +337,7 @@ export async function beginOwn(promise) {
   $("do-residual").onclick = () => openBreak("no_residual");
   $("stop").onclick = () => {
     stopped = true;
-    if (!ran) say("Stopping, as soon as the compiler is done …");
+    if (!ran) say("Stopping as soon as the compiler is done …");
     end();
   };
 }

@@ -1,5 +1,5 @@
-// Runs a program of WASI that may do anything: what it prints, how it ends, and the
-// file that it leaves. Whoever asks for one that may not end ends this worker.
+// Runs a WASI program, which may do anything: says what it prints, how it ends, and which
+// file it leaves. A program that does not end is ended together with this worker.
 
 import {WASI, File, OpenFile, PreopenDirectory, Directory, ConsoleStdout}
   from "@bjorn3/browser_wasi_shim";
@@ -53,7 +53,7 @@ class Output {
   }
 }
 
-// {ended: [status or signal, output, why it was stopped], results}; `aloud`: heard at once
+// {ended: [status or signal, output, why it was stopped], results}; `aloud`: posts output at once
 async function run(module, words, {given = "", results = "",
   most = 10 << 20, kept = 1 << 15, files = {}, aloud = false} = {}) {
   const encoder = new TextEncoder();

@@ -1,8 +1,8 @@
-// In a worker: the files of the page, in the place of a network. What is asked
-// for under any address is the file of that name.
+// In a worker: the files of the page, in place of a network. A request for any
+// address gets the file that has its name.
 
-// Browsers let a page from the disk have classic workers alone. Pyodide, which wants
-// a module, takes one for it that cannot import scripts; nothing here does.
+// Browsers allow a page from the disk classic workers only. Pyodide wants a module; it takes
+// a worker that cannot import scripts for one, and nothing here imports any.
 globalThis.importScripts = undefined;
 
 import {unzipped} from "live";

@@ -9,7 +9,7 @@ export const json = id => JSON.parse($(id).textContent);
 export const toBase64 = bytes =>
   btoa(Array.from(bytes, byte => String.fromCharCode(byte)).join(""));
 
-// The scripts run before the large files behind them in the page have come.
+// The scripts run before the large files after them in the page are loaded.
 export const whole = new Promise(resolve => addEventListener("load", resolve));
 
 // A file that build.py has put into the page.
@@ -20,7 +20,7 @@ export async function file(name) {
 
 export const text = async name => new TextDecoder().decode(await file(name));
 
-// One line on what has been done, and details.
+// One line about what has been done, and details.
 export function verdict(id, words, wrong, more) {
   $(id).replaceChildren(make("p", {className: wrong ? "verdict wrong" : ""}, words),
     ...more ? [make("pre", {tabIndex: 0, role: "region", ariaLabel: "Details"}, more)] : []);
@@ -28,7 +28,7 @@ export function verdict(id, words, wrong, more) {
 
 export const isOff = button => button.getAttribute("aria-disabled") === "true";
 
-// What is kept in the browser; some do not keep anything of a file.
+// What is kept in the browser; some keep nothing for a page from the disk.
 let keeps = true;
 
 export function kept(key) {

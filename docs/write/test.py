@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Tests write.html, the page in which the exercises are written: builds it, and uses
-it in chromium as a student does, from its file. What it says is held against what
+it in chromium as a student does, from its file. What it says is compared with what
 the terminal's tool says of the same.
 
     python3 docs/write/test.py           in short, as CI does
@@ -144,7 +144,7 @@ def test_numbers(page):
     said = page.press("#check")
     claim('exercises/answers.txt:2: "x" is not a number' in said
           and page.count("#answers .cm-lint-marker-error") == 1,
-          "what is no number is said to stand in the line in which it is seen", said)
+          "what is not a number is reported at the line in which it is seen", said)
     page.run("localStorage.clear()")
     page.write('#define TRANSFORMER_NO_MAIN\n#include "../transformer.c"\n'
                "int main(void) {\n    Config c = {.d_model = 64, .heads = 2};\n"
@@ -172,7 +172,7 @@ def test_mistakes(page, every):
 
 
 def body_of(text, name):
-    """As a file of a student has it: "&" is the reference's body."""
+    """A body as a student's file would have it: "&" is the reference's body."""
     body = text.replace("&\n", "\n".join(REGIONS[name].body) + "\n")
     return body.replace("NAME", name).rstrip("\n")
 
@@ -183,8 +183,8 @@ def test_cheats(page):
         claim(said["state"] == "wrong", f"a body that {what} gets nothing", said)
 
 
-# Other words: there are no processes and no signals in WebAssembly, null that is
-# volatile can be written to, and nothing stands outside of what the page shows.
+# For these the page has other words: WebAssembly has no processes and no signals, a volatile
+# null pointer can be written to, and the page shows nothing outside of the region.
 ELSEWHERE = {"attention_backward", "sinusoidal_positions", "make_batch", "loss_forward",
              "embedding_backward", "encoder_layer_forward", "clip_factor"}
 
@@ -204,7 +204,7 @@ def test_bad_students(page):
     claim("p is a null pointer, in line" in said["word"],
           "so is a body that takes 2 GB of memory: malloc returns NULL", said)
     said, _ = page.grade(ONE, "\n".join(["    ;", *REGIONS[ONE].body]))
-    claim(said["state"] == "right", "after all of them right is right", said)
+    claim(said["state"] == "right", "after all of them the right body is still right", said)
 
 
 # ---------------------------------------------------------------- a student
@@ -223,7 +223,7 @@ def test_student(browser):
     claim(f"Not written yet: replace the line exercise_todo(\"{ONE}\");" in said,
           "Check says that nothing is written yet, and what to do", said)
     page.click("#hint")
-    claim(page.count(".hint-box") == 1, "a hint is shown, one by one")
+    claim(page.count(".hint-box") == 1, "hints are shown one by one")
     page.write("    int i = ;")
     said = page.press("#check")
     claim("does not compile" in said and page.count(".cm-lint-marker-error") == 1,
@@ -295,7 +295,7 @@ def test_lines(page):
     said = page.press("#check")
     number = page.run("page.editors.code.first") + page.run(SEEN).index("}")
     claim(f"transformer.c:{number}:1: warning: non-void function" in said,
-          f"so has one on the end of the function: {number}", said)
+          f"so has one about the end of the function: {number}", said)
     page.show("exercise=dropout_row")
     page.run("window.confirm = () => true")
     page.click("#reset")
@@ -303,16 +303,16 @@ def test_lines(page):
 
 
 def test_loop(page):
-    """A loop without end is counted down, and can be stopped."""
+    """For a loop without end the seconds are counted down, and it can be stopped."""
     page.write("    for (volatile int i = 0;;)\n        i++;")
     page.click("#check")
     running = page.until("!document.querySelector('#running').hidden", 10)
     said = page.text("#seconds")
     page.click("#stop-check")
-    claim(running and re.search("It is stopped in [1-9] s", said)
+    claim(running and re.search("It will be stopped in [1-9] s", said)
           and page.reads("#result", "Stopped: there is no result.")
           and page.of("#running", "hidden"),
-          "a program that runs long is counted down, and stopped by a button", said)
+          "the time of a long program is counted down, and a button stops it", said)
 
 
 def test_earlier(page):
@@ -354,7 +354,7 @@ def test_own(page):
     ours, theirs = page.run(LOSSES)
     claim(said == "Trained." and len(ours) == len(theirs) == 60
           and all(abs(a - b) < 1e-4 * b for a, b in zip(ours[:20], theirs)),
-          "unchanged it learns as the file as it is",
+          "unchanged, it learns as the original file does",
           (said, ours[:3], theirs[:3]))
     page.show("break=no_residual")
     page.choose("#own-options", "--layers 4 --d-model 32 --dropout 0 --steps 60 --norm pre")
@@ -438,7 +438,7 @@ def test_tiny(page):
 
 
 def test_whole(page):
-    """More than functions is changed: all of the file is compiled, in the browser."""
+    """Not only functions are changed: the whole file is compiled, in the browser."""
     page.show("own")
     page.replace("#define NORM_EPSILON 1e-5", "#define NORM_EPSILON 1e5")
     page.choose("#own-options", "--layers 1 --d-model 32 --steps 60")
@@ -454,13 +454,13 @@ def test_breaks(page):
         page.show(f"break={name}")
         if page.run("page.editors.own.text") != build.breaking.planted(name):
             wrong.append(name)
-    claim(not wrong, f"{len(build.breaking.BROKEN)} lines that the book breaks open "
-          "with the line changed", wrong)
+    claim(not wrong, f"each of {len(build.breaking.BROKEN)} lines that the book breaks "
+          "is changed when it is opened", wrong)
 
 
 # ---------------------------------------------------------------- for everybody
 
-# What can be pressed and is lower or narrower than that; links in a text may be.
+# What can be pressed and is lower or narrower than 44 pixels; links within a text may be.
 SMALL = """[...document.querySelectorAll("button, input, select, summary, nav a, .list a")]
     .filter(e => e.offsetParent && !e.closest(".cm-editor"))
     .map(e => [e.outerHTML.slice(0, 80), e.getBoundingClientRect()])
@@ -469,7 +469,7 @@ SMALL = """[...document.querySelectorAll("button, input, select, summary, nav a,
 
 
 def test_seen(browser):
-    """In both sizes, light and dark."""
+    """Nothing is inaccessible or sticks out, in both sizes, light and dark."""
     page = Write(browser)
     page.ready()
     page.run((build.MODULES / "axe-core" / "axe.min.js").read_text() + "; 1")
@@ -494,8 +494,8 @@ def test_seen(browser):
                       (wide, found))
 
 
-# At the end of the page: what it says to bodies, and to a loop without end, is the
-# address to which it goes at last.
+# At the end of the page: what it says about bodies, and about a loop without end, is in the
+# address to which it finally goes.
 IN_FIREFOX = """<script>
 addEventListener("load", async () => {
   const ready = () => document.querySelector("#loading").dataset.ready === "yes";
@@ -570,7 +570,7 @@ def test_texts():
 
 
 def leads(link):
-    """Whether an address of the site is in a page of docs/, or a lab's."""
+    """Whether an address of the site leads to a page of docs/, or to a lab's."""
     path, _, anchor = link.partition("#")
     page = ROOT / path
     if page.parent != build.DOCS:

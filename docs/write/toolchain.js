@@ -45,7 +45,7 @@ export async function compiled(commands, source, more = [], files = {}) {
   return {status, said, object: made["SOURCE.o"]};
 }
 
-// Links it with another object, whose functions stand behind its own ones;
+// Links an object with others; a function that several define is that of the first;
 // {status, said, wasm}.
 export async function linked(commands, object, others = {}) {
   const words = [...commands.link];
