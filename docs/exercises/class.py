@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Grades a class: what a learning platform gives of an assignment, or a folder.
+"""Grades a class: what a learning platform exports of an assignment, or a folder.
 
     python3 docs/exercises/class.py SUBMISSIONS MARKS.csv [N]
 
@@ -7,8 +7,8 @@
 archive: in it is a folder, an archive or files of each student, in which collecting.py finds
 what is asked for. MARKS.csv has a row for each: points, of how many, how many regions are
 the reference's, seconds, points by exercise, and what is wrong.
-Whoever cannot be graded has no points there, but a reason. It is written after each
-submission; if it is there, only submissions that are new or have changed are graded.
+Whoever cannot be graded has no points there, but a reason. The file is written after each
+submission; if it is there already, only submissions that are new or have changed are graded.
 Nothing in SUBMISSIONS is changed. It is graded as by tool.py, with all its limits.
 Exit status: 0; 1 if somebody could not be graded, 2 if the grader has failed, or is misused.
 """
@@ -21,7 +21,7 @@ import sys
 import time
 from pathlib import Path, PurePosixPath
 
-import tool  # which knows where the next ones are
+import tool  # which puts the folder of the next ones on the path
 import collecting
 import compiling
 import cutting
@@ -38,7 +38,7 @@ PLATFORMS = {
     "Canvas": r"(.+?_\d{2,}|(?:LATE_)?anon_\w+?)_\d{3,}_(.+\.\w+)",
     "Brightspace": r"\d+-\d+ ?- (.+?) ?- \w+ \d\d?, \d{4} \d{3,4} ?[AP]M(?: ?- ?(.+))?"}
 FORMULA = tuple("=+-@\t\r")  # what spreadsheets would compute begins so
-# What they add for the teacher.
+# What platforms add for the teacher.
 LISTS = re.compile(r"(grades|marks)\.(csv|xlsx?)|index\.html|submission_metadata\.yml", re.I)
 
 
@@ -49,8 +49,8 @@ def platform_of(name):
 
 
 def student_of(path, names):
-    """(the student, the path within what that student has handed in) of a path. A file that
-    is named as it is asked for tells of no student: None."""
+    """(the student, the path within what that student has handed in) of a path. A file with
+    nothing but the name that is asked for names no student: None."""
     top, _, rest = path.partition("/")
     found = platform_of(top)
     if found:
@@ -64,7 +64,7 @@ def student_of(path, names):
 
 
 def by_student(items, names):
-    """{student: [items]}; where all is in one folder or archive, its students."""
+    """{student: [items]}; if all is in one folder or archive, of the students within it."""
     students = {}
     for item in items:
         student, path = student_of(item.path, names)

@@ -16,8 +16,8 @@
 handed in, in which the files are found; SRC, too. CC is the compiler (cc).
 Exit status: 0 done, or full marks; 1 not; 2 misused, nothing that can be graded, or the
 grader fails: then there are no marks. Needs
-Python 3.8, a C compiler, and Linux, macOS or WSL. What an exercise is made of is told in
-CONTRIBUTING.md, "Add an exercise".
+Python 3.8, a C compiler, and Linux, macOS or WSL. CONTRIBUTING.md, "Add an exercise", says
+what an exercise is made of.
 """
 
 import os
@@ -95,8 +95,8 @@ def print_result(result, in_detail):
 
 
 def from_reference(exercises):
-    """For staff: how much of what is written for these is the reference, but for blanks and
-    comments."""
+    """For staff: how many of the regions written for these are the reference's, apart from
+    blanks and comments."""
     try:
         student = student_regions(student_file())
     except Broken as trouble:
@@ -159,7 +159,7 @@ def grade(exercises):
         raise
     except Exception:
         if path and os.path.exists(path):
-            os.remove(path)  # no marks, not even those of another time
+            os.remove(path)  # no marks, not even those of an earlier run
         raise
 
 
@@ -306,7 +306,7 @@ def reset(exercises):
 
 
 def project_files():
-    """What of the project this program needs, but for what is compiled."""
+    """The project's files that this program needs, except those that are compiled."""
     return [REFERENCE, KNOWN, EXERCISES / "order.txt", Path(__file__).resolve(),
             *sorted(GRADER.glob("*.py")), *sorted(EXERCISES.glob("pages/*.md"))]
 

@@ -1,6 +1,6 @@
 """What was handed in is found: at any depth, in folders and in archives, whatever the names'
 case. What operating systems add is left out, and what is refused is named. No archive is
-unpacked to a disk: its paths, links and modes reach nothing.
+unpacked to a disk: its paths, links and modes can do no harm.
 """
 
 import bz2
@@ -25,7 +25,7 @@ from source_file import is_stub, read_regions
 # A file, or what was refused: its data are None then, and `why` has the reason.
 Item = namedtuple("Item", "path data why")
 
-MOST_BYTES = 1 << 28   # of all that is read of one that was handed in
+MOST_BYTES = 1 << 28   # of all that is read of what one student has handed in
 MOST_FILES = 20000
 MOST_SOURCE = 1 << 22  # of a file that is no archive
 DEEPEST = 6            # archives within archives
@@ -87,8 +87,8 @@ def or_none(name, items):
 
 
 class Walk:
-    """All files of a folder or an archive, with what is refused; within limits, for so many
-    students. Of files that nobody asks for the data are not kept."""
+    """All files of a folder or an archive, with what is refused; within limits, for this many
+    students. The data of files that nobody asks for are not kept."""
 
     def __init__(self, names, students=1):
         self.names = names
@@ -186,7 +186,7 @@ def names_asked_for():
 
 def split_name(name, names):
     """(what stands before it, the name that is asked for) of a file's name: platforms put
-    something before a name, and a second copy is counted behind it."""
+    something before a name, and number a second copy after it."""
     name = unicodedata.normalize("NFC", name)
     plain = re.sub(r"(\.(?:c|txt|options))\.(txt|c)$", r"\1", name.lower())
     plain = re.sub(r"([ _-]*\(\d+\)|[ _-]*(copy|kopie|copie|copia)[ \d]*|[ _-]\d+)+(?=\.\w+$)",
@@ -226,15 +226,15 @@ def is_reference(name, region):
 
 
 def has_only(is_so, item):
-    """Whether this has all regions, and of each this is so."""
+    """Whether a file has all regions, and `is_so` holds for each of them."""
     found = read_regions(item.data.decode(), item.path)
     return found.keys() == reference_regions().keys() and not any(
         isinstance(region, str) or not is_so(name, region) for name, region in found.items())
 
 
 def only_one(name, items):
-    """The item that counts; two that differ are a question. What everybody has does not count
-    beside another: the reference, of any version, the stub, and a copy to break."""
+    """The item that counts; if several differ, Unfit is raised. What everybody has does not
+    count beside another: the reference, the stub, and a copy to break."""
     different = {item.data.strip(): item for item in items}
     for is_given in (functools.partial(has_only, is_reference),
                      functools.partial(has_only, is_stub),
@@ -262,14 +262,14 @@ def refused(items):
 
 
 def not_asked_for(items, names):
-    """What is said of the files that are not used; of a whole repository's, nothing."""
+    """What is said of the files that are not used; nothing, if they are a whole repository."""
     used = [item.path for some in which(items, names).values() for item in some]
     rest = [item.path for item in items if not item.why and item.path not in used]
     return [f"not asked for: {path}" for path in rest] if len(rest) < 10 else []
 
 
 def put(folder, files):
-    """The files of a student, where they are graded."""
+    """Writes a student's files to the folder in which they are graded."""
     for name, data in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)

@@ -7,7 +7,7 @@ import struct
 from dataclasses import dataclass, field
 
 from describing import PREFILL, alike, close, describe, value, where
-NAN = 0x7ff8000000c00000         # and the number of the matrix outside of which it stands
+NAN = 0x7ff8000000c00000         # plus the number of the matrix outside of which it stands
 JUNK = (0xc3, -0x3c3c3c3d)       # a byte and an int of memory that was never written
 POOL_SIZE = 1 << 16              # numbers of a matrix, at most
 MOST_CAUSES = 3
@@ -50,14 +50,14 @@ def numbers_in(rows, cols):
 
 
 def bits_of(text, count):
-    """So many numbers, each behind a blank; None of anything else."""
+    """This many numbers, each after a blank; None for anything else."""
     is_right = text.count(" ") == count and re.fullmatch(r"(?: [0-9a-f]{1,16})*", text)
     return [int(x, 16) for x in text.split()] if is_right else None
 
 
 def read_results(text):
-    """The cases that a check has written, and the line behind them. What a student's code
-    has written there otherwise ends them."""
+    """The cases that a check has written, and the line after them. Anything else that a
+    student's code has written there ends them."""
     cases, lines = [], iter(text.split("\n")[:-1])
     for line in lines:
         word, _, rest = line.partition(" ")
@@ -94,8 +94,8 @@ def wrong_places(yours, ours):
 # ---------------------------------------------------------------- what it looks like
 
 def cause(yours, ours, case):
-    """What the numbers show by themselves, or "". Whatever is made of all the right lines
-    but one is in wrong_bodies.txt, and not here."""
+    """What the numbers show by themselves, or "". What comes of the right lines with one of
+    them changed is in wrong_bodies.txt, and not here."""
     y, e, b = yours.numbers, ours.numbers, ours.before
     whole = ours.kind in ("bytes", "tokens")
     if any(all(x == junk for x in e) for junk in JUNK):
@@ -138,8 +138,8 @@ def place(m, k):
 
 
 def names(pairs, wrong):
-    """2 of 60 of dx, 4 of 4 of dgain, of the results that are wrong; or dbias; of many
-    that are right only the number."""
+    """For wrong results "2 of 60 of dx, 4 of 4 of dgain"; for right ones "dbias", or only
+    how many they are."""
     found = [(yours, ours, wrong_places(yours, ours)) for yours, ours in pairs]
     chosen = [ours.name if yours.shape != ours.shape or not wrong or len(ours.bits) == 1
               else f"{len(places)} of {len(ours.bits)} of {ours.name}"
@@ -165,8 +165,8 @@ def wrong_shape(yours, ours, case):
 
 
 def causes(pairs, case):
-    """What the wrong results look like. Of one that is made of a wrong one before it, a NaN
-    tells nothing."""
+    """What the wrong results look like. After a wrong result, a NaN in another one tells
+    nothing: it may come from the first."""
     said, is_wrong = [], False
     for yours, ours in pairs:
         if yours.shape != ours.shape or not wrong_places(yours, ours):
@@ -179,7 +179,7 @@ def causes(pairs, case):
 
 
 def differences(given, case):
-    """Lines on a case whose results are not right; none if they are."""
+    """Lines about a case whose results are not right; none if they are."""
     pairs = list(zip(given.results, case.results))
     first = next(((yours, ours) for yours, ours in pairs if yours.shape != ours.shape
                   or wrong_places(yours, ours)), None)

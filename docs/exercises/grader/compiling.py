@@ -41,7 +41,7 @@ STOP = threading.Event() # set when the tool itself is interrupted
 
 
 def build_folder():
-    """build/exercises; or where that is somebody else's, a folder that is gone in the end."""
+    """build/exercises; or where that is somebody else's, a folder that is removed at the end."""
     folder = ROOT / "build" / "exercises"
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
@@ -103,7 +103,7 @@ def run(command, seconds, memory=MEMORY, folder=ROOT, given=""):
 
 
 def wait(process, seconds, output):
-    """Wait for a program's end; or why it is to be stopped before, else ""."""
+    """Wait for a program's end. Returns why it is to be stopped before that, or ""."""
     deadline = time.monotonic() + seconds
     while True:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -157,7 +157,7 @@ def outlines():
 
 
 def compile_grader(made, source, program, more=()):
-    """Compile a source with the grader, or of the source what the grader's object lacks.
+    """Compile a source with the grader, or only what the grader's object lacks of it.
     Returns the compiler's exit status and what it said, without where a file was included
     from."""
     what = ["-fwhole-program", f'-DSOURCE="{source}"', made / "grade.c"]
@@ -179,7 +179,7 @@ def compile_grader(made, source, program, more=()):
 
 def reference():
     """The folder with copies of transformer.c and the grader's files, and the
-    grader compiled from them; made when the files or the compiler are other ones."""
+    grader compiled from them; made anew when the files or the compiler have changed."""
     texts = {path.name: read_text(path) for path in (REFERENCE, *FILES)}
     version = run(compiler() + ["--version"], COMPILE_SECONDS).output
     key = digest(*texts.values(), read_text(__file__), str(compiler()), version)
@@ -212,13 +212,13 @@ def compile_reference(made):
         if not status:
             (made / "grade").chmod(0o755)
             return
-        (made / "confined").unlink(missing_ok=True)  # this compiler does not run so
+        (made / "confined").unlink(missing_ok=True)  # this compiler does not run confined
     raise Trouble("the reference does not compile with grade.c:\n" + said)
 
 
 def compile_object(made):
     """The reference and its checks, once for all: what a student has written is linked in
-    the place of ours. Where a linker does not do so, all is compiled each time."""
+    place of ours. Where the linker does not allow this, all is compiled each time."""
     write_file(made / "weak.h", outlines().weak())
     cc = [*confined_compiler(made, made), *FLAGS]
     run([*cc, "-w", "-c", "-include", made / "weak.h",
@@ -232,8 +232,8 @@ def compile_object(made):
 @functools.lru_cache(maxsize=None)
 def confinement(made):
     """0: a student's program reaches nothing but what is its own; 1: it is confined
-    in part, for the system does not offer all of it; else it is not, or the
-    compiler's programs do not run so."""
+    in part, for the system does not offer all of it; else it is not confined, or the
+    compiler's programs do not run confined."""
     command = [made / "confine", "--", made / "grade"]
     if run(command, CHECK_SECONDS).status != 2:  # it says how it is used
         return 2
@@ -242,14 +242,14 @@ def confinement(made):
 
 @contextlib.contextmanager
 def run_folder():
-    """A folder for one program, which is gone behind it."""
+    """A folder for one program, which is removed after it."""
     with tempfile.TemporaryDirectory(dir=BUILD, prefix=f"run-{os.getpid()}-") as folder:
         yield Path(folder)
 
 
 def make_results(made, program, arguments, folder, data=b"", environment=(), **limits):
     """Run a student's program, which has no environment but this, and no file but one
-    with these data, WRITTEN: how it ended, and what it has written behind them."""
+    with these data, WRITTEN: how it ended, and what it has written after them."""
     command, written = [program, *arguments], folder / WRITTEN
     with open(written, "w+b") as file:
         file.write(data)
@@ -257,7 +257,7 @@ def make_results(made, program, arguments, folder, data=b"", environment=(), **l
         if program.parent == folder and confinement(made) < 2:
             command = [made / "confine", WRITTEN, "--"] + command
             if os.geteuid() == 0:
-                with contextlib.suppress(OSError):  # there may be root alone
+                with contextlib.suppress(OSError):  # root may be the only user
                     os.chown(written, NOBODY, NOBODY)
                 folder.chmod(0o711)
                 program.chmod(0o755)
@@ -275,7 +275,7 @@ def run_check(made, program, name, folder):
 
 
 def program_of(made, source, *flags):
-    """A program of ours, compiled where it is not there yet, or is another one."""
+    """A program of ours, compiled if it is not there yet, or has changed."""
     program = made / f"{source.stem}-{digest(*flags, read_text(source))}"
     if not program.exists():
         beside = made / f"{source.stem}.{os.getpid()}"

@@ -3,7 +3,7 @@
 // starts no processes, signals none but itself, and has no network. If this is
 // run as root, the program runs as the user "nobody", if there are other users.
 //
-// Behind "compile" the program is a compiler, which runs no line of a student's
+// After "compile" the program is a compiler, which runs no line of a student's
 // but reads what it is told to. It may read the system's programs, libraries
 // and headers and the paths that are named, and write below the first of these.
 //
@@ -15,7 +15,7 @@
 // offered; 2 misused, or what is offered fails. What is not offered is
 // left out: then files, processes, or both are open to the program.
 //
-// Linux alone. Landlock (https://docs.kernel.org/userspace-api/landlock.html)
+// Linux only. Landlock (https://docs.kernel.org/userspace-api/landlock.html)
 // guards the files, seccomp (seccomp(2)) all other doors of the kernel.
 
 #define _GNU_SOURCE
@@ -92,7 +92,7 @@ static long landlock_version(void) {
                    LANDLOCK_CREATE_RULESET_VERSION);
 }
 
-// From here on only the program, libraries, and the files up to NULL are there.
+// From here on only the program, libraries, and the files up to NULL are open.
 static void guard_files(char **file, const char *program, bool compiles) {
     if (landlock_version() < 1)
         return;
@@ -147,7 +147,7 @@ static const int allowed[] = {
 #ifdef SYS_rseq
     SYS_rseq,
 #endif
-#ifdef __x86_64__ // younger processors have only the calls that are above
+#ifdef __x86_64__ // newer processors have only the calls above
     SYS_open, SYS_stat, SYS_lstat, SYS_access, SYS_readlink, SYS_dup2, SYS_time,
     SYS_arch_prctl,
 #endif

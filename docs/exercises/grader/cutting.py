@@ -47,7 +47,7 @@ _Noreturn void exercise_todo(const char *name) {
 
 
 def with_preamble(text, extra=()):
-    """The preamble, set behind the block of #include lines with <stdio.h>."""
+    """The text with the preamble after the block of #include lines that has <stdio.h>."""
     lines = text.split("\n")
     if "#include <stdio.h>" not in lines:
         return text
@@ -97,8 +97,8 @@ def plant_bug(exercise):
 
 
 def in_its_function(text, name, region, label):
-    """The reference with the student's region, between lines of ours. In all of its
-    function the compiler gives the student's file and its lines."""
+    """The reference with the student's region, between lines of ours. For the whole of its
+    function the compiler's messages name the student's file and lines."""
     lines, ours = text.split("\n"), regions(text, "transformer.c")[name]
     first, end = around(lines, ours)
     return "\n".join([

@@ -1,6 +1,6 @@
 """What wrong numbers show by themselves: in which rows and columns they stand, and what was
-added to the right ones, is missing in them, or was taken for them. It holds for the numbers,
-whatever the lines are that have made them."""
+added to the right ones, is missing from them, or was taken for them. This is true of the
+numbers, whatever lines have made them."""
 
 import math
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 PREFILL = 0.5
 TOKENS = ("PAD", "START", "END", "UNKNOWN")
 EXPECTED = "what is expected"
-FEW = 4  # rows or columns are named one by one
+FEW = 4  # up to this many rows or columns are named one by one
 
 
 def close(x, y):
@@ -47,7 +47,7 @@ class Grid:
 
 def sources(ours, case):
     """What the numbers may be made of: what is given, and the other right results, in the
-    shape of ours; of one row, or one column, it is repeated."""
+    shape of ours; a single row or column is repeated."""
     for m in case.given + [m for m in case.results if m is not ours]:
         shift = PREFILL * (set(m.before) == {PREFILL} and m in case.results)
         g = Grid(m.name + " before the call" * (m.name == ours.name), m.rows, m.cols,

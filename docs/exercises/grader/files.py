@@ -45,8 +45,8 @@ codecs.register_error("as Latin-1", lambda error: (
 
 
 def decoded(data):
-    """A text with plain line ends, in UTF-8, or in UTF-16 with a mark of that. What is no
-    UTF-8 in it, as a letter in a comment, is taken for Latin-1."""
+    """A text with plain line ends, from UTF-8, or from UTF-16 that is marked as such. What is
+    not UTF-8 in it, such as a letter in a comment, is taken for Latin-1."""
     is_wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
     text = data.decode("utf-16" if is_wide else "utf-8-sig", "as Latin-1")
     return text.replace("\r\n", "\n") if "\n" in text else text.replace("\r", "\n")

@@ -43,7 +43,7 @@ static Config config_of(int norm) {
                     .norm = norm};
 }
 
-// A pass of training with this dropout everywhere; at rate 0, one without.
+// A training pass with this dropout everywhere; at rate 0, not a training pass.
 static Pass pass_dropping(Config *config, double rate) {
     config->dropout = rate;
     config->attention_dropout = config->activation_dropout = rate;
@@ -476,7 +476,7 @@ static Transformer *gradients_of(const Transformer *t) {
     return g;
 }
 
-// The gradients of the decoder's tensors whose names begin so, as results.
+// The gradients of the decoder's tensors with this prefix, as results.
 static void result_gradients(const Transformer *g, const char *prefix) {
     Name path = join("decoder.0.", prefix);
     for (int i = 0; i < g->list.tensors; i++) {
@@ -582,7 +582,7 @@ static void grade_decoder_layer_backward(void) {
     }
 }
 
-// Bytes behind the mask must be untouched: they are a result, too.
+// Bytes after the mask must be untouched: they are a result, too.
 static void grade_padding_mask(void) {
     static const int ids[3 * S] = {5, 7, END, PAD, PAD, START, 4, UNKNOWN, 9,
                                    END, 4, PAD, 6, END, PAD};
@@ -657,8 +657,8 @@ static const struct {
 };
 enum { PLAIN_CASES = 5, LOSS_CASES = 9 };
 
-// All but two of the words are the most probable ones; which are in the cases behind
-// the plain ones, their names say.
+// In all rows but two the expected word is the most probable one; in the cases after
+// the plain ones, the name of the case says which is.
 static Mat random_logits(int c, bool is_input) {
     Mat z = make("logits", ROWS, V, is_input);
     for (int i = 0; i < ROWS - 1; i++)
@@ -848,7 +848,7 @@ static void grade_translate(void) {
         result_whole("out", out, sizeof(int), 3, P);
         result("logs", mat(logs, 3, 1));
         result_whole("the numbers after out", out + 3 * P, sizeof(int), 1, 2);
-        // grows with the steps of the decoder: none is made for nothing
+        // it grows with the decoder's steps: none may be made in vain
         result_number("bytes of memory at work", (double)room.peak);
         finish();
     }
@@ -856,8 +856,8 @@ static void grade_translate(void) {
 
 enum { BEAM = 3, LONGEST_HERE = 7 };
 
-// A search for three hypotheses, in step t, which are open with probabilities
-// 1/2, 1/4 and 1/8, in step 0 the first alone; and what the best score is.
+// A search in step t, with three open hypotheses of probabilities 1/2, 1/4 and
+// 1/8 (in step 0 with the first alone), and with this best score.
 static Beam search_at(int t, double score) {
     Arena *arena = &room;
     Beam b = beam_new(arena, BEAM, LONGEST_HERE, LONGEST_HERE);
@@ -869,7 +869,7 @@ static Beam search_at(int t, double score) {
 }
 
 // What a step has made: how many are open and which, with their probabilities,
-// and the best finished one. What is behind the open ones does not matter.
+// and the best finished one. What comes after the open ones does not matter.
 static void step_results(const Beam *b, int t, int open) {
     int words[BEAM];
     Mat probability = separate(1, BEAM), row = separate(1, BEAM);
@@ -888,8 +888,8 @@ static void step_results(const Beam *b, int t, int open) {
     result_number("exp(b->score)", exp(b->score));
 }
 
-// The best score before: a number above 0 is so many times the one that the
-// first candidate can reach.
+// `score` is the best one before; a number above 0 is a multiple of the score
+// that the first candidate can reach.
 static void grade_beam_step(void) {
     static const struct {
         const char *name;

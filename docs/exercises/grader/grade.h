@@ -4,15 +4,15 @@
 // A check runs with the student's code, and once with the reference. Each time it
 // writes every result into a file; comparing.py reads both files and says what
 // differs. So nothing that the student's code prints, ends or overwrites can
-// make the verdict. Before any of it runs, a token is read from standard input,
-// new in each run, and it is written after the last result.
+// decide the verdict. Before any of that code runs, a token, new in each run, is
+// read from standard input; it is written after the last result.
 //
 // A case makes its matrices, calls start() with its name, then the function under
 // test, hands what that has made to result(), and calls finish(). Simple cases
 // come first, for only the first wrong one is reported. Matrices are
 //
 //     input    random; must be the same after the call
-//     output   filled with PREFILL, so that = in the place of += is seen
+//     output   filled with PREFILL, so that = in place of += is seen
 //     scratch  random; may be used up, and may be a result
 //
 // They lie in a pool with gaps between them, so that a write outside is seen. The
@@ -56,7 +56,7 @@ static double normal(uint64_t *state) {
     return radius * cos(6.283185307179586 * uniform(state));
 }
 
-// Its numbers follow from its name and the number of the case.
+// A matrix whose numbers follow from its name and the number of the case.
 static Mat make(const char *name, int rows, int cols, bool is_input) {
     Mat m = mat(pool_end + GAP, rows, cols);
     int n = rows * cols;
@@ -95,13 +95,13 @@ static Mat separate(int rows, int cols) {
 
 // ---------------------------------------------------------------- results
 //
-// Of each case the file has these lines: "case" and its name; for each matrix
+// For each case the file has these lines: "case" and its name; for each matrix
 // "given", its kind and name, then its shape and the bits of its numbers; for each
 // result "result" and the same, and, if it lies in the pool, "before" and the bits
 // that it had before the call; and "end". Where something else is wrong, a line
-// "wrong: ..." is the last one. Behind all cases stands the token.
+// "wrong: ..." is the last one. The token comes after all cases.
 
-// The student's side itself sees what is wrong.
+// Ends the program, which has itself found what is wrong.
 static _Noreturn void stop_here(const char *text) {
     fprintf(results_file, "wrong: %s\n", text);
     exit(WRONG);
@@ -118,7 +118,7 @@ static void write_bits(Mat m) {
     fputc('\n', results_file);
 }
 
-// All is ready, the call follows.
+// Everything is ready; the call follows.
 static void start(const char *name) {
     memcpy(before, pool, sizeof pool);
     fprintf(results_file, "case %s\n", name);
@@ -149,7 +149,7 @@ static void result(const char *name, Mat m) {
     write_result("matrix", name, m);
 }
 
-// The same of one that was full of PREFILL, and is not in the pool.
+// The same for a matrix that was full of PREFILL, and is not in the pool.
 static void result_added(const char *name, Mat m) {
     Mat was = separate(m.rows, m.cols);
     fill(was, PREFILL);
@@ -171,7 +171,7 @@ static void result_whole(const char *name, const void *x, size_t size, int rows,
     write_result(size == 1 ? "bytes" : "tokens", name, whole(x, size, rows, cols));
 }
 
-// Tokens that the call is given, behind start().
+// Tokens that the call is given; called after start().
 static void given_tokens(const char *name, const int *x, int rows, int cols) {
     fprintf(results_file, "given tokens %s\n%d %d", name, rows, cols);
     write_bits(whole(x, sizeof *x, rows, cols));
@@ -231,7 +231,7 @@ static void begin_case(void) {
 static void finish(void) {
     check_pool();
     fputs("end\n", results_file);
-    fflush(results_file); // what comes may crash
+    fflush(results_file); // what follows may crash
     case_count++;
     begin_case();
 }

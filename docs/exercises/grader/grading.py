@@ -41,7 +41,7 @@ class Result:
 # ---------------------------------------------------------------- functions and bugs
 
 def compiled(text, label, folder, made):
-    """The program of a text, its source, and the compiler's warnings on the student's
+    """The program of a text, its source, and the compiler's warnings about the student's
     lines. Without a text it is the reference."""
     source, program = folder / "source.c", folder / "grade"
     if text is None:
@@ -129,8 +129,8 @@ PAIRS, STEPS = 200, "60" # so many, because a mistake can begin small
 
 
 def outputs_of_program(exercise, text, made):
-    """What a program and its source print, of pairs drawn by chance, so that nobody knows
-    it before."""
+    """What a program and its source print for pairs drawn at random, so that nobody knows
+    it beforehand."""
     with run_folder() as folder:
         source, program = folder / "source.c", folder / "program"
         pairs = read_text(ROOT / exercise.data).splitlines(keepends=True)
@@ -215,8 +215,8 @@ def wanted_answers(exercise):
 
 
 def wrong_number(exercise, name, number):
-    """What to say of a wrong answer: how far off it is would lead to the right one by
-    halving."""
+    """What to say of a wrong answer. Not how far off it is: with that, bisection would lead
+    to the right one."""
     for part in filter(None, exercise.mistakes.split("\n")):
         answer, _, say = part.partition(" -> ")
         its_name, relation, value = answer.split(" ")
@@ -249,8 +249,8 @@ def grade_number(exercise, student, path, made):
 # ---------------------------------------------------------------- trainings
 
 def trainings_of(exercise, options, training, folder, seed):
-    """The commands that train the model, the last of which is the one to evaluate,
-    without the program's name. Without a seed, it is the student's."""
+    """The commands that train, without the program's name; the last one makes the model that
+    is evaluated. If there is no seed here, the student's options may have one."""
     model = folder / "model.safetensors"
     on_data = ["train", training, "--model", model] + exercise.fixed.split()
     on_data += ["--seed", seed] if seed else []
@@ -327,7 +327,7 @@ GRADE = {"write": grade_write, "bug": grade_bug, "number": grade_number,
 
 
 def grade_one(exercise, student, path, made):
-    """The verdict on an exercise. What breaks the grader is no verdict."""
+    """The verdict on an exercise. An error of the grader itself is not a verdict."""
     try:
         return GRADE[exercise.kind](exercise, student, path, made)
     except Wrong as wrong:
@@ -340,7 +340,7 @@ def grade_one(exercise, student, path, made):
 
 
 def grade_all(chosen):
-    """Grade exercises, several at a time; gives the results in order."""
+    """Grade exercises, several at a time; yields the results in order."""
     path, student = student_file(), {}
     if any(exercise.kind == "write" for exercise in chosen):
         try:

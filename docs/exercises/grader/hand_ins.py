@@ -85,8 +85,8 @@ def student_file():
 
 
 def student_regions(path):
-    """The regions of the student's file, each for itself: in the place of one that is
-    broken stands what is wrong, a text; so does, under "", what belongs to none."""
+    """The regions of the student's file, each by itself. A broken one is replaced by a text
+    that says what is wrong; such a text under "" is about lines of no region."""
     if not path.exists():
         how = "" if SETTINGS.get("SRC") or "NOTES" in SETTINGS else "; `make exercises` makes it"
         raise Unfit(f"there is no {shown(path)}{how}")
@@ -94,7 +94,7 @@ def student_regions(path):
 
 
 def region_of(exercise, path, student):
-    """An exercise's region of those in the student's file, or what is wrong, a text."""
+    """An exercise's region in the student's file, or a text that says what is wrong."""
     return student.get(exercise.name) or "; ".join(filter(None, [
         f"{shown(path)} has no line //@ exercise {exercise.name}", student.get("", "")]))
 

@@ -48,7 +48,7 @@ def skeleton(text):
 
 
 class Reference:
-    """transformer.c as it is, against which others are held."""
+    """transformer.c as it is, with which others are compared."""
 
     def __init__(self, text):
         self.functions = {}  # {name: (head, body)}
@@ -56,8 +56,8 @@ class Reference:
         self.skeleton = skeleton(text)
 
     def weak(self):
-        """Lines by which a student's function takes the place of the one that is compiled,
-        and no other knows what stands in it."""
+        """Lines that let a student's function take the place of the one that is compiled,
+        and keep the compiler from using that one's body in others."""
         return "".join(f"#pragma weak {name}\n" for name in self.functions if name != "main")
 
     def outline(self, text):
@@ -71,7 +71,7 @@ class Reference:
 
     def part_to_compile(self, text):
         """What of a changed file must be compiled: the functions that are not as they
-        were, with the heads of the others; or, if more than functions has changed,
+        were, with the heads of the others; or, if not only functions have changed,
         all of it. And whether it is all."""
         whole = skeleton(text) != self.skeleton
         return text if whole else self.outline(text), whole

@@ -4,7 +4,7 @@ names, brackets, statements.
 
     for near in neighbors(lines): near.body, near.what, near.shown()
 
-`what` says what was changed, shown() is the place as it is then, with a word or two on
+`what` says what was changed, shown() is the place after the change, with a word or two on
 either side. What comes first is likelier. Many will not compile; run_wrong_bodies.py sorts
 them out.
 """
@@ -55,7 +55,7 @@ class Body:
         return self.all[i].text if 0 <= i < len(self.all) else ";"
 
     def is_value(self, i):
-        """Whether an operand ends with this token: then a - behind it has two sides."""
+        """Whether an operand ends with this token: then a - after it is binary."""
         token = self.all[i] if 0 <= i < len(self.all) else None
         return token is not None and (token.text in (")", "]") or token.kind == "number" or (
             token.kind == "name" and token.text not in WORDS - {"NULL"}))
@@ -84,7 +84,7 @@ class Body:
                 return i
 
     def next(self, i, signs):
-        """The first of these signs from here on that is within no further bracket."""
+        """The first of these signs from here on that is not within brackets opened since."""
         while i < len(self.all) and self[i] not in signs:
             i = self.pair.get(i, i) + 1 if self[i] in CLOSE else i + 1
         return i
@@ -253,7 +253,7 @@ def numbers(b):
 
 
 def names(b):
-    """Each name, once or everywhere, by another one of the body."""
+    """Each name replaced, once or everywhere, by another one of the body."""
     plain = [i for i, t in enumerate(b.all) if t.kind == "name" and t.text not in WORDS
              and not (b[i - 1] in WORDS and b[i + 1] in ("=", ";", ","))]
     kinds = {i: ("member" if b[i - 1] in (".", "->") else "call" if b[i + 1] == "("
@@ -303,7 +303,7 @@ def statements(b):
 
 CHANGES = [signs, accumulation, terms, brackets, operators, calls, statements, numbers, names]
 SAY = "the numbers are those of the right lines with"
-MOST = 700  # of a body; those of CHANGES come first
+MOST = 700  # of a body, in the order of CHANGES
 
 
 @dataclass

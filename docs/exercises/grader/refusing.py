@@ -10,7 +10,7 @@ import source_file
 from source_file import code_of
 
 LONGEST = 20000  # characters of a region: the time to read it grows with their square
-FEW_LINES = 12  # so many statements may differ in a file with a bug
+FEW_LINES = 12  # this many statements may differ in a file with a bug
 
 # What has no place in an exercise: what reaches out of its function, or of the
 # language, and names that are the compiler's own. What code that is compiled may do to
@@ -29,8 +29,8 @@ OPEN = re.compile(rf"{source_file.NOT_CODE.pattern}|(?P<open>[\"']|/\*)", re.S)
 
 
 def left_open(text, label, first):
-    """What to say of the first quotation mark or comment that has no end, behind which
-    compilers read other tokens than we do; the text begins with this line."""
+    """What to say of the first quotation mark or comment that has no end, after which
+    compilers read other tokens than we do; `first` is the number of the text's first line."""
     found = next((m for m in OPEN.finditer(text) if m["open"]), None)
     return found and f"{label}:{first + text.count(chr(10), 0, found.start())}: " + (
         "a comment has no end" if found["open"] == "/*" else
@@ -80,7 +80,7 @@ def function_inside(code):
 
 def refused_name(exercise, code):
     """What to say of a name that the page refuses, unless it is a variable that the code
-    declares itself, of whatever type: what is called is none."""
+    declares itself, of whatever type; a name that is called is no variable."""
     names, _, why = exercise.refuse.partition(" -> ")
     bare, old = code, ""
     while bare != old:  # without what stands in brackets, where commas declare nothing
@@ -95,7 +95,7 @@ def refused_name(exercise, code):
 @functools.lru_cache(maxsize=8)
 def statements(text):
     """[(first line, last line, code)] of all that ends with ; { or }, and of lines that
-    begin with #. Where a line breaks, and what stands between tokens, is of no matter."""
+    begin with #. Where a line breaks, and what stands between tokens, does not matter."""
     found, words, start = [], [], 0
 
     def end(number):

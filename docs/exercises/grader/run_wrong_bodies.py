@@ -44,8 +44,8 @@ __attribute__((constructor)) static void read_mistake(void) {
 
 
 def with_bodies(text, region, bodies):
-    """The reference with a function for each of {number: body}, behind that of the
-    region; which of them is called from there on is said by `mistake`."""
+    """The reference with a function for each of {number: body}, after that of the
+    region; `mistake` says which of them is called from there on."""
     lines = text.split("\n")
     first, end = around(lines, region)
     name = re.search(r"(\w+)\(", lines[first])[1]
@@ -73,7 +73,7 @@ def with_errors(said):
 
 
 def compiled(made, name, bodies, folder):
-    """The program with those of the bodies {number: body} that compile, and these."""
+    """Compiles the program with those of {number: body} that compile; returns these bodies."""
     text = read_text(made / "transformer.c")
     region = regions(text, "transformer.c")[name]
     bodies = dict(bodies)

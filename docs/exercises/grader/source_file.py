@@ -20,7 +20,7 @@ MARKERS = {"chapter": r"\w+", "exercise": r"\w+", "end": "", "figure": r"\S+( in
 
 
 def marker(line, place):
-    """Kind and argument of a marker; (None, "") of any other line."""
+    """Kind and argument of a marker; (None, "") for any other line."""
     found = "//@" in line and re.fullmatch(r"\s*//@(.*)", line)
     if not found:
         return None, ""
@@ -66,7 +66,7 @@ def chapters(text, label):
 
 
 def read_heading(chapter, line, count, place):
-    """The heading of a chapter before which `count` are numbered."""
+    """Reads the heading of a chapter that comes after `count` numbered ones."""
     if not line.startswith("// # "):
         raise Broken(f"{place}: chapter {chapter.name} does not begin with its "
                      "heading")
@@ -115,9 +115,9 @@ class Region:
 
 
 def read_regions(text, label, known=None):
-    """The regions of a file by name, in their order. In the place of one that is broken
-    stands what is wrong, a text; so does, under "", what belongs to none. If `known`
-    names are given, no others may occur."""
+    """The regions of a file by name, in their order. A broken one is replaced by a text that
+    says what is wrong; such a text under "" is about lines of no region. If `known` names
+    are given, no others may occur."""
     found, name = {}, None
 
     def without_end():
@@ -151,7 +151,7 @@ def read_regions(text, label, known=None):
 
 
 def regions(text, label, known=None):
-    """The same of a file in which none is broken."""
+    """The same for a file in which none is broken; raises Broken if one is."""
     found = read_regions(text, label, known)
     for region in found.values():
         if isinstance(region, str):

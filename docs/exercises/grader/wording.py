@@ -25,13 +25,13 @@ def usual_mistake(made, exercise, written, case):
 
 
 def said_of_case(kind, mistakes, case):
-    """What there is to say where this case is the first wrong one, or crashes, or this
-    has a wrong shape."""
+    """What the page says if this case is the first wrong one (*), or crashes (!), or if the
+    result of this name has a wrong shape (!)."""
     return [m.say for m in mistakes if m.kind == kind and case in m.body]
 
 
 def place(made, name):
-    """Where the text tells of a region: its chapter, and the heading above it."""
+    """Where the text treats a region: its chapter, and the heading above it."""
     text = read_text(made / "transformer.c")
     line = regions(text, "transformer.c")[name].start
     chapter = [c for c in chapters(text, "transformer.c")
@@ -59,8 +59,8 @@ def signal_in_words(number):
 
 
 def judge(ended, compared, said):
-    """State and word of a check, of the student's program that ended, and of what the
-    comparison of its results says: only that can say that all is right."""
+    """State and word of a check, from how the student's program ended, and from what the
+    comparison of its results says: only the comparison can say that all is right."""
     if compared == "right":
         return "right", said
     if ended.status == 3 and "is not written yet" in ended.output:
@@ -135,7 +135,7 @@ def likely_cause(made, exercise, word, written, said):
 
 
 NAME = r"((?:\w+(?:\.|->))*([A-Za-z_]\w*))(?![\w.(\[]|\s*->)"
-FIRST = r"(?:return|[^\s\w.)*/](?<![eE][-+]))\s*"  # then no cast, nor a later factor
+FIRST = r"(?:return|[^\s\w.)*/](?<![eE][-+]))\s*"  # so no cast or factor stands before it
 RECIPROCAL = re.compile(FIRST + r"1\s*/\s*" + NAME)
 QUOTIENT = re.compile(FIRST + r"(?=[1-9])(\d+)\s*/\s*(\d+)(?![\w.])")
 CUT = re.compile(r"\((?:int|long)\)\s*" + NAME)
@@ -144,7 +144,7 @@ UNSET = re.compile(r":(\d+):\d+: warning: (?:variable )?['‘](\w+)['’] .*unin
 
 def of_own_lines(code, function, result):
     """What to say of a division of whole numbers, of a fraction in an int, or of what is
-    used without a value, or "": their numbers are those of whoever has left something out."""
+    used without a value, or "": their numbers look as if something had been left out."""
     for what, name in RECIPROCAL.findall(code):
         if name in ("rows", "cols") or re.search(rf"\bint\b[^;(){{}}]*\b{name}\b", function):
             return (f"1 / {what} is a division of whole numbers, and 0 if {what} is more "
@@ -165,7 +165,7 @@ def of_own_lines(code, function, result):
 
 
 def elsewhere(said, others):
-    """A word on a name that the compiler does not know where it is used, but which
+    """What to say of a name that the compiler does not know where it is used, but which
     stands somewhere else; `others` is the student's file without the region."""
     ours = set(read_text(REFERENCE).split("\n"))
     own = [line for line in others.split("\n") if line not in ours]

@@ -17,7 +17,7 @@ from files import EXERCISES, REFERENCE, Trouble, digest, read_text, shown
 from source_file import code_of, regions
 
 KNOWN = EXERCISES / "wrong_bodies.txt"
-FEW = 8  # so many different numbers are not the same by chance
+FEW = 8  # this many different numbers are not the same by chance
 
 
 @dataclass
@@ -121,15 +121,15 @@ def if_changed():
 
 
 def read_known():
-    """{name: [name, key, NUMBER:FIRST:ALL, ...]} of wrong_bodies.txt; of transformer.c a digest."""
+    """wrong_bodies.txt: {name: [name, key, NUMBER:FIRST:ALL, ...]}; a digest of transformer.c."""
     lines = read_text(KNOWN).splitlines() if KNOWN.exists() else []
     return {line.split(" ")[0]: line.split(" ") for line in lines}
 
 
 def matching(given, right, known):
-    """The numbers of those known bodies, {number: (digest, digest)}, to which the results
-    of a student are the same: in all cases, or else up to the first that is wrong if
-    that has more than a few different numbers. Of neighbors the likeliest alone."""
+    """The numbers of those known bodies, {number: (digest, digest)}, that give the same
+    results as the student's: in all cases, or else up to the first that is wrong, if that
+    has more than a few different numbers. The likeliest come first."""
     first = agreement(given, right)
     if first >= len(given):
         return []
@@ -143,9 +143,9 @@ def matching(given, right, known):
 
 
 def named(exercise, bodies, given, right):
-    """What is said of results that are not right, of its wrong bodies: of the page's
-    mistakes with the same numbers, or else of the likeliest neighbor; and whether it is
-    the page's."""
+    """What is said of results that are not right: what the page says of its mistakes with
+    the same numbers, or else what the likeliest neighbor is; and whether it is from the
+    page."""
     _, key, *entries = read_known().get(exercise.name, ["", ""])
     if key != key_of(bodies):
         return [], False
