@@ -14,7 +14,7 @@
 
 // ## Printing
 
-// x as it is printed with so many decimals; never -0.
+// x as it is printed with this many decimals; never -0.
 double rounded(double x, int decimals) {
     double scale = pow(10, decimals), y = round(x * scale) / scale;
     return y == 0 ? 0 : y;
@@ -31,7 +31,7 @@ void put(const char *text, int width) {
     printf("%s%*s", text, blanks > 0 ? blanks : 0, "");
 }
 
-// Prints a claim that holds; or says that it does not, and remembers it.
+// Prints a claim if it holds; if not, says so, and remembers it.
 void say(bool holds, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
@@ -915,7 +915,7 @@ void show_tokens(const char *text, Tokenizer how) {
     putchar('\n');
 }
 
-// A text becomes tokens, and these become numbers; and all of it back. Commas
+// A text becomes tokens, these become numbers, and the numbers a text. Commas
 // and question marks are tokens by themselves; "paul" is not in the vocabulary.
 void example_tokens(void) {
     char *known[] = {"oui, le chat dort.", "où est le chien noir ?"};
@@ -1017,8 +1017,8 @@ void show_ids(const char *name, const int *ids, int length, const Vocab *v) {
     }
 }
 
-// Three pairs of different lengths as the three rectangles of a batch. What the
-// decoder reads is what it should have said one place earlier, behind <start>.
+// Three pairs of different lengths as the three rectangles of a batch. After
+// <start>, the decoder reads what it should have said one place earlier.
 void example_batch(void) {
     char *source[] = {"the red car", "the cat is asleep", "yes"};
     char *target[] = {"la voiture rouge", "le chat dort", "oui"};
@@ -1246,8 +1246,8 @@ void example_decoding(void) {
     checkpoint_free(&c);
 }
 
-// Step by step with the cache, and the whole beginning again for each word: the
-// same logits, and how many positions had to be computed for them.
+// Decodes step by step with the cache, and computes all positions anew for each
+// word: the logits are the same; it counts the positions computed for them.
 void example_cache(void) {
     enum { N = 7 };
     int input[N] = {START, 8, 5, 10, 6, 4, 9};

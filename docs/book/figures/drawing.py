@@ -7,7 +7,7 @@ lines and text have the color of the page's text.
 
     query, key, value   in attention
     weight              what softmax makes: weights, probabilities
-    gradient            and where it flows
+    gradient            gradients, and where they flow
     part                any other part, and the residual path; in charts, a second line
     heat, cold          positive and negative numbers
     faint, paper        what is removed or missing; the page itself
@@ -33,7 +33,7 @@ def number(x):
 
 
 def decimals(x, places=2):
-    """How a number is written that has been computed."""
+    """How a computed number is written."""
     return f"{round(x, places) + 0.0:.{places}f}".replace("-", "−")
 
 
@@ -84,7 +84,7 @@ def cell(x, y, w, h, fill=None, opacity=TINT, dashes=None):
 
 
 def texts(x, y, lines, step=14, size=11):
-    """Lines of text, which begin there."""
+    """Lines of text, the first of which begins at (x, y)."""
     return [text(x, y + step * i, words, "start", size) for i, words in enumerate(lines)]
 
 
@@ -129,7 +129,7 @@ def label(x, y, w, h, words, fill="part", dashes=None, size=None):
 
 
 def joint(x, y, stroke="gradient"):
-    """Here two are added."""
+    """A circle with a plus: here two things are added."""
     return (f'<circle cx="{number(x)}" cy="{number(y)}" r="7" '
             f'fill="{color("paper")}" stroke="{color(stroke)}" '
             'stroke-width="1.5"/>'

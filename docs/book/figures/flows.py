@@ -1,5 +1,5 @@
 """Drawings of what flows through the model, for the walkthrough: forward,
-backward, and through memory. gallery.py says what a picture's function is.
+backward, and through memory. gallery.py says how a picture is written.
 """
 from drawing import arrow, box, joint, label, legend, svg, text
 
@@ -141,7 +141,7 @@ MEETINGS = [  # what meets where, and the places
 
 
 def back(way):
-    """A way as the gradient goes: in pieces that begin and end at the circles."""
+    """A way in the gradient's direction, in pieces that begin and end at the circles."""
     circles = [place for _, places in MEETINGS for place in places]
     *before, (x, y) = way[::-1]
     side = away(x)

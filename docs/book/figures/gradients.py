@@ -1,5 +1,5 @@
 """Drawings of gradients, for the walkthrough: of a product, a norm, the loss, in
-the numbers of the examples by hand. gallery.py says what a picture's function is.
+the numbers of the examples by hand. gallery.py says how a picture is written.
 """
 import math
 
@@ -37,7 +37,7 @@ def product_gradient():
     """The product c = a b, and its gradients (red), each at the place of its matrix:
     da is the gradient of the loss with respect to a. Rows and columns count from 0. A
     number of a multiplies a row of b and adds to a row of c; its gradient comes back
-    from these two rows. A number of b: the same with columns.
+    from these two rows. For a number of b it is the same with columns.
 
     Three drawings of one arrangement: a (2,3) on the left, b (3,2) above, and c
     (2,2) where the rows of a meet the columns of b. In the first, a_12 = 3, row
@@ -168,10 +168,10 @@ def gradient_paths():
 
 
 def norm_backward():
-    """The backward pass of a norm, in the numbers of the example. From dn its mean
-    is taken, which is its part along (1,1,1,1), and its part along n; the rest goes
-    on, times rstd. The box shows the same in space: the parts are at right angles, and dn is the
-    diagonal. The last drawing: the three ways from dn to the first number of dx.
+    """The backward pass of a norm, in the numbers of the example. Two parts of dn are
+    removed, its mean, which is its part along (1,1,1,1), and its part along n; the rest
+    goes on, times rstd. The box shows the same in space: the parts are at right angles, and
+    dn is the diagonal. The last drawing shows the three ways from dn to the first dx.
 
     Three drawings. First, rows of four bars: dn, 0 4 4 8, is the sum of its part
     along (1,1,1,1), which is 4 4 4 4, its part along n, which is -2 -2 2 2, and a
@@ -216,7 +216,7 @@ def loss_bars(left, title, targets):
 def logits():
     """The gradient of the loss for three logits, word 1 being expected: dz = p − q.
     The arrows lead from p to q, against the gradient, as a step of training does:
-    it raises the logit of word 1 and lowers the others. On the right, with label
+    it raises the logit of word 1 and lowers the others. The right panel has label
     smoothing 0.1.
 
     Two columns, each with three bars of logits, 1, 2 and 0, and below them three

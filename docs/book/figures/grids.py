@@ -1,5 +1,5 @@
 """Drawings of rows and columns in memory, for the walkthrough: heads, masks,
-padding, the cache, a training step. gallery.py says what a picture's function is.
+padding, the cache, a training step. gallery.py says how a picture is written.
 """
 from drawing import TINT, arrow, box, cell, label, legend, line, svg, text, texts, upright
 
@@ -20,7 +20,7 @@ def hatched(x, y, w, h):
 
 
 def pad(x, y, w, h, words="", dashes="3 3"):
-    """What only fills up."""
+    """A cell that only fills up a row."""
     return box(x, y, w, h, stroke="faint", dashes=dashes, width=0.75) + (
         text(x + w / 2, y + h / 2 + 4, words, fill="faint") if words else "")
 
@@ -77,8 +77,8 @@ def heads():
 
 
 def heads_reshaped():
-    """Two heads take the twelve numbers of q: transposed, each gets its columns of every word;
-    only reshaped, head 0 gets the first six, as they lie in memory.
+    """Two heads take the twelve numbers of q. If q is transposed, each gets its columns of every
+    word; if it is only reshaped, head 0 gets the first six numbers, as they lie in memory.
 
     Above, q of one sentence, T = 3 words by D = 4 columns: the numbers of "the" lie at places 0
     to 3, those of "red" at 4 to 7, those of "car" at 8 to 11. Below, two heads with a row for
@@ -140,8 +140,8 @@ def mask_grid(title, keys, rows):
 
 def masks():
     """The three masks. A row for each query, a column for each key: 1, and a color,
-    where the query may see the key; hatched where it may not. At the edges stand
-    tokens, of which 0 is PAD and 2 the end; in the middle grid, positions.
+    where the query may see the key; hatched where it may not. The edges show tokens,
+    of which 0 is PAD and 2 the end, and in the middle grid positions.
 
     Three grids with queries as rows and keys as columns. Source padding, for the
     ids 5 7 2 0 0: in every one of the five rows the first three keys are visible
@@ -201,7 +201,7 @@ def padded_attention():
     parts += [text(x + 2.5 * size, 34, "keys", size=11, fill="key", bold=True),
               text(24, y + 66, "queries", size=11, fill="query", bold=True),
               *texts(right, y + 22, ["real words: they", "look at real words"]),
-              *texts(right, y + 82, ["rows of pads: what", "they see counts", "nowhere"])]
+              *texts(right, y + 82, ["rows of pads: what", "they see does", "not count"])]
     keys, high = legend(bottom, [
         (swatch("weight"), "visible"), (hatched, "hidden by the mask")], x)
     return svg(bottom + high, parts + keys)
@@ -331,7 +331,7 @@ def cache_memory(step=2, room=6):
 def cache():
     """The cache in the third step, when "start la voiture" has been written. A row of the
     causal mask says which keys and values a word needs; all but its own are there
-    already. A sentence has P rows,
+    already. Each sentence has P rows,
     and so the new rows lie P rows apart.
 
     First, a causal mask of six words, with row 2, of "voiture", framed: it sees

@@ -1,5 +1,5 @@
 """Drawings of single ideas, for the walkthrough: a computation graph, strides, the
-feed-forward network, Adam. gallery.py says what a picture's function is.
+feed-forward network, Adam. gallery.py says how a picture is written.
 """
 import math
 
@@ -55,7 +55,7 @@ def chain_panel(back):
 
 def computation_graph():
     """A computation graph: each number with an arrow to what is computed from it. The
-    gradients go the same ways back, each step multiplying by its own derivative.
+    gradients go back the same ways, each step multiplying by its own derivative.
     Where two arrows come back to one number, they are added. (The numbers are those of
     the example below.)
 
@@ -124,12 +124,12 @@ def made_up(rows, cols, seed):
 def feed_forward():
     """The feed-forward network, for six positions (made-up numbers; D = 4 and F = 16).
     Each position, a row, goes through the same two matrices by itself. ReLU lets
-    nothing below zero pass: the reddish cells become empty.
+    nothing below zero pass: the brown cells become empty.
 
     From top to bottom: a matrix of 6 rows and 4 columns, x (N,D), one row framed; an
     arrow, times W₁ (D,F), plus b₁, to a wide matrix of 6 rows and 16 columns, inner
-    (N,F), with cells in blue and orange for numbers above and below zero; an arrow,
-    ReLU, to the same matrix without the reddish cells, active (N,F); an arrow, times W₂
+    (N,F), with cells in teal and brown for numbers above and below zero; an arrow,
+    ReLU, to the same matrix without the brown cells, active (N,F); an arrow, times W₂
     (F,D), plus b₂, to a matrix of 6 rows and 4 columns, out (N,D). The framed row is the
     same in all four.
     """
@@ -190,15 +190,15 @@ def adam_panel(title, words, gradients):
 
 
 def adam():
-    """What Adam makes of four parameters' gradients, thirty steps each. The height of a
-    gradient is drawn relative to its own largest; that of a step, to the learning rate
+    """What Adam makes of four parameters' gradients, thirty steps each. A gradient is drawn
+    relative to the largest one of its parameter, a step relative to the learning rate
     (dotted). In each step the running means keep 0.9 (β₁) and 0.98 (β₂) of what they
     were.
 
     Four panels, each with the gradient above and the step below, divided by the
     rate. A gradient that is always 3: every step has the length 1. One that is always
     300: the same steps. One that is 3 and -3 in turn: the first step is 1, the
-    following ones soon almost 0. One that is 3 but once, in step 15, 300: steps of 1
+    following ones soon almost 0. One that is always 3, but in step 15 is 300: steps of 1
     until then; in step 15 one of about a half; then shorter and shorter ones, down to
     a sixth in step 30, for v forgets more slowly than m.
     """

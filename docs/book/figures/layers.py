@@ -1,5 +1,5 @@
 """Drawings of the steps within a layer, for the walkthrough: boxes on a path that
-climbs from the input to the output. gallery.py says what a picture's function is.
+climbs from the input to the output. gallery.py says how a picture is written.
 """
 from drawing import arrow, box, joint, label, line, svg, text
 
@@ -13,7 +13,7 @@ class Path:
         self.x, self.y, self.half, self.bottom, self.parts = x, y, half, y + 22, []
 
     def up(self, gap, words="", width=1.25, head=True):
-        """On by so much, past words on the right."""
+        """Goes on upwards by `gap`, past words on the right."""
         way = [(self.x, self.y), (self.x, self.y - gap)]
         ink = "part" if width == THICK else "currentColor"
         self.parts.append((arrow if head else line)(way, ink, width))
@@ -23,20 +23,20 @@ class Path:
         self.y -= gap
 
     def into(self, words, fill="none", high=24, gap=14, beside="", width=1.25):
-        """Into a box, and to its upper edge. A tint means: with parameters."""
+        """Goes into a box, and to its upper edge. A tint means that it has parameters."""
         self.up(gap, beside, width)
         self.y -= high
         self.parts.append(label(self.x - self.half, self.y, 2 * self.half, high, words,
                                 fill))
 
     def split(self):
-        """A residual path begins here; its height."""
+        """Begins a residual path here; returns its height."""
         self.parts.append(box(self.x - 2.5, self.y - 2.5, 5, 5, "currentColor",
                               radius=2.5))
         return self.y
 
     def plus(self, began, aside):
-        """The residual path that began there comes back, along x = aside."""
+        """Adds the residual path that began at this height and runs along x = aside."""
         self.up(14)
         self.y -= 7
         self.parts += [arrow([(self.x, began), (aside, began), (aside, self.y),
@@ -51,14 +51,14 @@ class Path:
                        text(left + 6, self.y - 8, name, "start", 11, "faint")]
 
     def add_and_norm(self, bottom, began, name, right=246):
-        """The end of the sub-layer of this name, which began there."""
+        """The end of the sub-layer of this name, which began at these heights."""
         self.into("dropout")
         self.plus(began, 30 if right == 246 else 26)
         self.into("norm", "part")
         self.frame(bottom + 8, name, 10, right)
 
     def next_one(self, shape):
-        """On to the next sub-layer, which begins at these heights."""
+        """Goes on to the next sub-layer; returns the heights at which it begins."""
         self.up(22, head=False)
         self.up(28, shape, head=False)
         self.up(8, head=False)
@@ -182,7 +182,7 @@ def fan(path, places, high, shape):
 
 
 def last_part(path, letter, detailed):
-    """The second kind of sub-layer, with its norm, and the end of a layer: its picture."""
+    """Draws the feed-forward sub-layer and the end of the layer; returns the layer's picture."""
     bottom, began = path.next_one(f"(B·{letter},D)")
     if detailed:
         path.into("inner (D,F)", "part")

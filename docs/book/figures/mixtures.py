@@ -1,6 +1,6 @@
 """Drawings of attention, byte pairs and a beam, for the walkthrough, in numbers
 that can be checked by hand or are those of the model that docs/book/records/make.sh
-trains. gallery.py says what a picture's function is.
+trains. gallery.py says how a picture is written.
 """
 import math
 
@@ -18,7 +18,7 @@ def softmax(z):
 # ---------------------------------------------------------------- attention
 
 def stacked(x, y, w, h, weights):
-    """Weights that sum to 1, as one bar: the larger, the stronger, with its word."""
+    """Weights that sum to 1, as one bar: the larger one is, the stronger its color."""
     parts = []
     for word, weight in zip(WORDS, weights):
         parts.append(box(x, y, w * weight, h, "weight", strength(weight), "paper"))
@@ -204,7 +204,7 @@ def merging():
 
 # ---------------------------------------------------------------- the beam
 
-NEXT = {(): {"il": 0.5, "elle": 0.4, "dort": 0.1},  # those of the example below
+NEXT = {(): {"il": 0.5, "elle": 0.4, "dort": 0.1},  # as in the example of the chapter
         ("il",): {"dort": 0.5, "mange": 0.4, "end": 0.1},
         ("elle",): {"dort": 0.9, "mange": 0.1},
         ("elle", "dort"): {"end": 0.9, "mange": 0.1},

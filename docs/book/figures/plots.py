@@ -1,5 +1,5 @@
-"""Charts of recorded numbers, for the walkthrough. gallery.py says what a picture's
-function is.
+"""Charts of recorded numbers, for the walkthrough. gallery.py says how a picture
+is written.
 """
 import math
 
@@ -150,7 +150,7 @@ def slopes():
     the step h becomes smaller. The difference has a valley, the complex step none.
 
     Both axes count powers of ten. From h = 1 on, the error of the difference falls
-    with h², to some 10⁻¹¹ at h = 10⁻⁵; that much the bend of the function matters.
+    with h², to some 10⁻¹¹ at h = 10⁻⁵; so far it comes from the function's bend.
     Below, it climbs again, since two numbers that are nearly equal are
     subtracted, and at h = 10⁻¹⁶ no digit is left. The error of the complex step
     falls as fast, reaches the last digit of a double at 10⁻⁸, and stays there.
@@ -202,8 +202,8 @@ def learning_rate():
 
 
 def translations():
-    """What the model makes of a sentence after some of its steps: of a long
-    translation, its first words."""
+    """What the model makes of a sentence after some of its steps; of a long translation
+    only the first words."""
     parts, y, line_of, shown = [], 40, 6, 12
     for row in read("learning.csv"):
         words = row["translation"].split()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests what the book says of docs/live.html, and the links between them.
+"""Tests what the book says about docs/live.html, and the links between them.
 
     python3 docs/book/test/test_live.py            after `make docs` and `make live`; the last
                                                    line is "N passed, N failed"
@@ -91,7 +91,7 @@ def test_numbers(browser):
 
 
 def test_checksum(browser):
-    """Where the tour ends: the model of the book, all bits of it."""
+    """Where the tour ends, the model is that of the book, in all its bits."""
     live = Live(browser, "#task=book&step=300", ready=TRAINS)
     live.trained(300)
     same = (DOCS / "book" / "records" / "300-steps.txt").read_text(encoding="utf-8")

@@ -28,7 +28,7 @@ WORDS = ["the", "red", "car", "is", "fast", "end"]
 
 
 def model():
-    """Of safetensors: the header's metadata, and a function for tensors."""
+    """The metadata in the header of MODEL, and a function that reads a tensor."""
     data = MODEL.read_bytes()
     size = int.from_bytes(data[:8], "little")
     header = json.loads(data[8:8 + size])
@@ -168,7 +168,7 @@ def check_places(text):
 
 
 def plain(text):
-    """Without marks of comments, and with single blanks."""
+    """A text without the marks of comments, and with single blanks."""
     return " ".join(re.sub(r"^ *(//|#) ?", "", text, flags=re.M).split())
 
 

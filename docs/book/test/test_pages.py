@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks the woven pages, docs/*.html, against transformer.c and each other.
-website.py checks the links of its pages by what stands here.
+website.py checks the links of its pages by check_links().
 
     python3 docs/book/test/test_pages.py        the last line is "N passed, N failed"
 """
@@ -108,7 +108,7 @@ class Page(HTMLParser):
 
 
 def check_coverage(pages, book):
-    """Every line of code once, in order, byte for byte; the rest is prose."""
+    """Every line of code is shown once, in order, byte for byte; the rest is prose."""
     shown = [text for c in book.chapters
              for text in pages[f"{c.page}.html"].listings]
     first = book.source.index("//@ chapter ")
@@ -184,7 +184,7 @@ def check_functions(pages, book):
 
 
 def check_calls(pages, book):
-    """Calls in listings, but those in macros, lead to the function, unless it
+    """Calls in listings, except those in macros, lead to the function, unless it
     stands in the same listing."""
     functions = {n for n, d in book.defined.items() if d[1] == "function"}
     calls, lost = 0, []
@@ -199,7 +199,7 @@ def check_calls(pages, book):
 
 
 def tree_of_calls(book):
-    """(caller or None, name, the chapters that stand behind it) of each name in the tree
+    """(caller or None, name, the chapters that stand after it) of each name in the tree
     of chapter 11: to the right of a dash stands what the line's first name calls."""
     text = re.search(r"^// ## Who calls whom\n//\n((?://     .*\n)+)", book.source, re.M)
     above = []
@@ -216,8 +216,8 @@ def tree_of_calls(book):
 
 
 def check_tree(book):
-    """Each name is a function of a chapter named behind it, which is called by the one
-    before it, or by one that it calls."""
+    """Each name is a function of a chapter named after it, which is called by the one
+    before it, or by one that this one calls."""
     users, wrong, count = book.users(), [], 0
 
     def reaches(caller, name, seen):
@@ -371,7 +371,7 @@ def check_blanks():
     none([f"{page}: {region}: {sentence}" for page, _, usual in found
           for _, region, sentence in usual
           if region and f"{region}: {sentence}" not in known],
-         "what they quote of the exercises' grader it says")
+         "what they quote is what the exercises' grader says")
 
 
 def check_claims():
@@ -394,7 +394,7 @@ OTHERS = set("""bench_torch create_causal_mask create_padding_mask keep_default_
 
 
 def check_names():
-    """Renamed in the code, a name is quoted as it was before in no text."""
+    """No text quotes a name that the code no longer has."""
     files = [path for folder in ("docs", "notebook", "tests", "data")
              for path in (ROOT / folder).rglob("*")]
     code = [ROOT / "transformer.c", *(path for path in files if path.suffix in (".c", ".h"))]
@@ -410,8 +410,8 @@ def check_names():
 
 
 def claims(test, words):
-    """Does the test make a claim of these words, or one that begins so? Its own may
-    have places for numbers and names."""
+    """Does the test make a claim of these words, or one that begins with them? The test's
+    words may have places for numbers and names."""
     if not test.is_file():
         return False
     strings = re.sub(r'"\s*"', "", test.read_text(encoding="utf-8"))

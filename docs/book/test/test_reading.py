@@ -24,7 +24,7 @@ SEARCH = ".search input"
 
 
 def press(page, key):
-    """A key, where the keyboard is."""
+    """Presses a key, in the element that has the focus."""
     for kind in ("keyDown", "keyUp"):
         page.send("Input.dispatchKeyEvent", type=kind, key=key)
 
@@ -87,7 +87,7 @@ FIRST = {
     "Radford": "gpt.html#what-a-decoder-only-model-drops",
     "bahdanau": "../notebook/08-rnn.ipynb",
     "OpenMP macOS": "using.md",
-    "saturatde": "attention_forward",  # a slip of the finger
+    "saturatde": "attention_forward",  # a typing error
 }
 
 
@@ -208,7 +208,7 @@ def errors(browser):
             for error in thrown]
 
 
-# Headings above nothing that is in sight but folds.
+# Headings below which nothing but folds is in sight.
 BARE = """[...document.querySelectorAll('main :is(h1, h2, h3, h4)')].filter(heading =>
     heading.offsetHeight && ![...heading.parentElement.children].some(one => one !== heading
     && one.offsetHeight && !one.matches('details:not([open])')))
@@ -232,7 +232,7 @@ def test_every_page(browser):
         wrong += [(path.name, error) for error in errors(browser)]
     claim(len(pages) > 20 and not wrong,
           f"no script fails on {len(pages)} pages in both editions", wrong[:5])
-    claim(not bare, "and no heading stands above nothing but folds", bare)
+    claim(not bare, "and each heading stands above more than folds", bare)
 
 
 def at_size(browser, width, height, address):
@@ -293,7 +293,7 @@ def test_phone(browser):
     page.until("document.readyState === 'complete'")
     page.run("document.querySelectorAll('details').forEach(one => one.open = true)")
     wrong = page.run(NARROW)
-    claim(not wrong, "on a phone code goes on below, and figures have letters of 11 pixels", wrong)
+    claim(not wrong, "on a phone lines of code are wrapped, and figures have letters of 11 pixels", wrong)
 
 
 # Where the head, the title and the text begin; how high the page is, and where the second

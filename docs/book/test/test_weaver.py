@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The weaver stops at whatever does not fit, the checks of its pages find what is wrong
-in them, a line more in transformer.c changes few lines of the pages, and another pandoc
+in them, one more line in transformer.c changes few lines of the pages, and another pandoc
 changes only the pages whose text has changed.
 
     python3 docs/book/test/test_weaver.py        after `make docs`
@@ -38,7 +38,7 @@ count = 0
 
 
 def copy(text):
-    """A file of its own: what is read once is remembered."""
+    """A file of its own, because what has been read once is remembered."""
     global count
     count += 1
     path = WORK / str(count) / "transformer.c"
@@ -54,7 +54,7 @@ def planted(pattern, text):
 
 
 def refused(text, wanted, work):
-    """It ends with a message, in which this stands."""
+    """The work ends with a message that has the wanted words."""
     try:
         work()
         said = "nothing was refused"
@@ -207,7 +207,7 @@ STUB = """#!/bin/sh
 
 
 def test_changes():
-    # Those that a line changes are by this machine's pandoc before, too.
+    # The page that a line changes is woven by this machine's pandoc before, too.
     begin = woven(Book(), folder=put({p.name: p.read_text(encoding="utf-8") for p in DOCS.glob(
         "*.html") if p.name != "03-multi-head.html"}, "committed"))
     folder = put(begin, "pages")
@@ -218,7 +218,7 @@ def test_changes():
         now = changed(begin, there)
         pages = [name for name in now if name not in ("names.js", "texts.js")]
         claim("03-multi-head.html" in now and len(pages) <= 2 and sum(now.values()) <= 12,
-              f"a line more in {what} changes few lines", now)
+              f"one more line in {what} changes few lines", now)
     bin_folder, pandoc = WORK / "bin", shutil.which("pandoc")
     bin_folder.mkdir()
     (bin_folder / "pandoc").write_text(STUB % pandoc)

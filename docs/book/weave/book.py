@@ -1,6 +1,6 @@
-"""What transformer.c has. It is cut into chapters, and chapters into blocks: prose
+"""The parts of transformer.c. It is cut into chapters, and chapters into blocks: prose
 (lines that begin with "//"), code (all other lines), and what markers bring in
-("//@ ..."). A book knows them, what they define, and how prose and listings lead there.
+("//@ ..."). A book knows these, what they define, and how to link to it.
 """
 
 import itertools
@@ -23,7 +23,7 @@ def raw(text):
 
 class Block:
     """Lines of one kind: prose, code, deviation, figure, panel or run; or a mark, plumbing
-    or core, which says what the lines behind it are."""
+    or core, which says what the lines after it are."""
 
     def __init__(self, kind, line, text=None):
         self.kind, self.line, self.lines = kind, line, [text] if text else []
@@ -68,7 +68,7 @@ def read_chapters(path):
 
 
 def add_definitions(blocks, path):
-    """To code blocks what they define, of each name the first."""
+    """Gives code blocks what they define; for each name the first definition."""
     at = {number: block for block in blocks
           for number in range(block.line, block.line + len(block.lines))}
     for its in definitions(path):
@@ -256,7 +256,7 @@ class Book:
         return f"{self.defined['options'][0].page}.html#option-{name}"
 
     def users(self):
-        """Of each function, those that use it, in the file's order."""
+        """For each function, those that use it, in the file's order."""
         found = {}
         for user, (_, kind, lines, _) in self.defined.items():
             if kind != "function":

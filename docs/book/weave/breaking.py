@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Learning by breaking: what happens if one line of transformer.c is another.
+"""Learning by breaking: what happens if a line of transformer.c is replaced by another.
 
     python3 docs/book/weave/breaking.py           runs all; writes docs/book/records/breaking/
     python3 docs/book/weave/breaking.py NAME...   only these
-    python3 docs/book/weave/breaking.py --check   is what is there up to date?
+    python3 docs/book/weave/breaking.py --check   are the records up to date?
 
 Each entry of BROKEN names lines, by function and text, and what stands in their
 place in a copy of the file. Each must be found exactly once. The copy is run beside the file as
@@ -34,7 +34,7 @@ BUILD = ROOT / "build" / "breaking"
 PROGRAM = ROOT / "transformer.c"
 SOURCE = PROGRAM.read_text(encoding="utf-8")
 COMPILE = [*os.environ.get("CC", "cc").split(), "-std=c11", "-ffp-contract=off"]
-PARTS = 4  # of a training, whose mean losses are shown
+PARTS = 4  # of a training run; the mean loss of each is shown
 
 
 # ------------------------------------------------------------- what is run
@@ -84,7 +84,7 @@ def trained(folder, data, test, options):
 
 class Training(namedtuple("Training", "task options sentences seeds", defaults=(1, 1))):
     """A small model, trained with the file as it is and with the broken one. Both translate
-    so many sentences of the test data. More than one seed is tried where the difference
+    this many sentences of the test data. More than one seed is tried where the difference
     might be chance."""
 
     def title(self):
@@ -205,8 +205,8 @@ BROKEN = {
     "cut_short": (
         [FRENCH],
         [("longest_output", "S - 1 + MORE", "8")]),
-    # What follows only surviving.py trains. With heads reshaped, each step decodes all that
-    # is written anew, as a program without a cache does.
+    # The rest is trained by surviving.py alone. With heads reshaped, each step decodes anew
+    # all that has been written, as a program without a cache does.
     "heads_reshaped": ([], [
         ("head", "slice_cols(slice_rows(m, b * rows, rows), h * K, K)",
          "mat(row(m, b * rows) + h * rows * K, rows, K)"),
@@ -256,7 +256,7 @@ Change = namedtuple("Change", "function first end new")
 def plant(name):
     """The changes of an entry."""
     if name not in BROKEN:
-        fail(f"nothing that is broken has the name {name}")
+        fail(f"there is no broken line with the name {name}")
     return [place(name, *change) for change in BROKEN[name][1]]
 
 
@@ -314,7 +314,7 @@ def compiles(name):
 
 
 def up_to_date(name):
-    """What is written down is of these runs, and an example prints it again."""
+    """The record is of these runs, and its examples still print the same."""
     runs, there = BROKEN[name][0], BROKEN[name][0] and recorded(name)
     if [line for line, _ in there] != [run.title() for run in runs]:
         fail(f"{name}: other runs have been written down")

@@ -17,7 +17,7 @@ from directives import DIRECTIVES, directives, figure, panel, run, with_blanks
 # ------------------------------------------------------------------ plumbing
 
 def folds(blocks):
-    """Of each block the mark that folds it, or None."""
+    """For each block the mark that folds it, or None."""
     found, fold, marked = [], None, False
     for block in blocks:
         if block.kind == "plumbing":

@@ -1,5 +1,5 @@
 """What stands for something else in the texts of docs/book/text/, and in transformer.c
-behind "//@": figures, panels, listings, tables, output, lines that are broken, and
+after "//@": figures, panels, listings, tables, output, lines that are broken, and
 blanks. README.md lists them.
 """
 
@@ -110,14 +110,14 @@ def broken_lines(name):
 
 
 def outcome(name):
-    """What was written down when they had been broken."""
+    """What the runs with these lines broken have printed, as it was recorded."""
     return "".join(printed(line, output.rstrip("\n"), " with the line broken")
                    for line, output in breaking.recorded(name))
 
 
 def table(name):
-    """NAME.csv, of docs/book/records or with its folder, as a table; numbers stand on
-    the right."""
+    """NAME.csv as a table, from docs/book/records unless NAME has a folder; numbers stand
+    on the right."""
     folder = ROOT if "/" in name else DOCS / "book" / "records"
     with open(folder / f"{name}.csv", encoding="utf-8", newline="") as f:
         rows = list(csv.reader(f))
@@ -170,9 +170,9 @@ def directives(book, text):
 #
 #     {{1/2 | 2 a_region: what its grader says of it | 1/3 That is …}}
 #
-# is the number, and what is said to whoever types another one: wrong number, and the
-# sentence. A sentence of the exercises' grader stands behind the name of its region.
-# The script makes a field of it; without the script the number is there.
+# is the number, then wrong numbers, each with the sentence that is said to whoever types
+# it. A sentence of the exercises' grader stands after the name of its region. The script
+# makes a field of the blank; without the script the number is there.
 BLANK = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 GRADERS = re.compile(r"([a-z]\w*): ")  # before a sentence of the grader
 

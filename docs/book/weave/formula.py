@@ -56,7 +56,7 @@ def operator(sign, **attributes):
 
 
 def name_of(word):
-    """A letter slants by itself, the name of a gradient (dx, dnn) is made to, and
+    """A letter slants by itself, the name of a gradient (dx, dnn) is made to slant, and
     words stay upright."""
     if re.fullmatch("d[A-Za-z]{1,2}", word):
         word = "".join(chr(0x1d434 + ord(c) - (71 if c > "Z" else 65))
@@ -338,7 +338,7 @@ def mathml(lines):
 
 def is_symbol(word):
     """May it stand in a formula within a sentence? Letters side by side must be
-    those of a gradient (dx_i) or stand behind _ or ∂."""
+    those of a gradient (dx_i) or stand after _ or ∂."""
     rest = re.sub(r"(?<=[_∂])[A-Za-z]+|d[A-Za-z]{1,2}(?=_)", "", word)
     return word not in ("a", "A", "I") and not re.search(
         rf"[A-Za-z]{{2}}|[^-+=≈≤<·/()√Σ∂^_\w{''.join(RAISED)}]", rest)

@@ -53,5 +53,5 @@ def read(path):
 
 
 def command(argv, text=None, cwd=BUILD, allowed=(0,)):
-    """The output of a program; its failure is ours."""
+    """The output of a program; if it fails, so does the weaver."""
     return run(*argv, given=text, cwd=cwd, allowed=allowed, env=ENVIRONMENT).out

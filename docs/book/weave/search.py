@@ -181,7 +181,7 @@ def one_line(text):
 
 
 def lines_of(text):
-    """Its lines that are not empty."""
+    """The lines of a text that are not empty."""
     return [one_line(line) for line in text.split("\n") if line.strip()]
 
 
@@ -194,7 +194,7 @@ def of_page(name, title, body):
 
 
 def of_markdown(address, where, text):
-    """The same of a file, as one section, without its code."""
+    """The same for a file, as one section, without its code."""
     text = re.sub(r"\A---\n.*?^---\n|^(```|~~~).*?^\1$|^\|[-:|]+\|$", "", text,
                   flags=re.DOTALL | re.MULTILINE)
     title = re.search(r"^# (.+)", text, re.MULTILINE)[1]

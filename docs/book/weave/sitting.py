@@ -1,5 +1,5 @@
-"""The page for one sitting, docs/tiny.html: docs/book/text/tiny.md, in which stand all lines
-of notebook/programs/tiny.c, in the order in which they are read, and numbers of the model.
+"""The page for one sitting, docs/tiny.html: docs/book/text/tiny.md, with all lines of
+notebook/programs/tiny.c, in the order in which they are read, and with numbers of the model.
 """
 
 import math
@@ -65,7 +65,7 @@ def numbers():
 
 
 def sitting(book):
-    """Its words in backquotes are tiny.c's, and no links to what the book calls so."""
+    """Names in backquotes are tiny.c's: they do not become links to the book's names."""
     text, known = read("book/text/tiny.md"), numbers()
     place = dict(re.findall(r"^### (\d+)\. .* \{(#\S+)\}$", text, re.M))
     text = re.sub(r"(?<!\[)\bstep (\d+)", lambda m: f"[{m[0]}]({place[m[1]]})", text)

@@ -61,7 +61,7 @@ def recorded():
 
 
 def fill():
-    """Two mistakes at a time; a cell is written down as soon as it is there."""
+    """Makes the missing cells, two mistakes at a time; each is written down at once."""
     there, writing = recorded(), Lock()
 
     def row_of(mistake):

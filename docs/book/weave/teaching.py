@@ -1,10 +1,10 @@
 """The pages for a course: the concept test, docs/book/text/concept-test.md, which is also
 a file in the GIFT format for learning platforms; and docs/book/text/course.md.
 
-Behind "@test" stand the questions. Each begins with a line "? PAGE TITLE", where PAGE is
-a chapter's; then its text, and the answers, one a line: "= RIGHT | WHY", and
-"~ WRONG | REGION: SENTENCE", what the exercises' grader says of that mistake. For
-"@objectives" in course.md stands a table: what a student can do after each chapter, as
+The questions come after "@test". Each begins with a line "? PAGE TITLE", where PAGE is a
+chapter's; then come its text and the answers, one a line: "= RIGHT | WHY", and
+"~ WRONG | REGION: SENTENCE", what the exercises' grader says of that mistake.
+"@objectives" in course.md stands for a table: what a student can do after each chapter, as
 the start page says it, and what checks that.
 """
 
@@ -22,7 +22,7 @@ from directives import BLANK
 
 SOURCE = "book/text/concept-test.md"
 
-Answer = namedtuple("Answer", "text is_right said")  # behind it: WHY, or REGION: SENTENCE
+Answer = namedtuple("Answer", "text is_right said")  # said: WHY, or REGION: SENTENCE
 
 
 @dataclass
@@ -75,7 +75,7 @@ def function_of(book, region):
 
 
 def said_of(book, answer):
-    """What stands behind an answer, as Markdown."""
+    """What is said of an answer, as Markdown."""
     if answer.is_right:
         return f"**Right.** {answer.said}"
     region, _, sentence = answer.said.partition(": ")
@@ -100,7 +100,7 @@ def escaped(text):
 
 
 def gift(book):
-    """The test in the GIFT format. Each question has its chapter for a category."""
+    """The test in the GIFT format. The category of each question is its chapter."""
     out = ["// SPDX-License-Identifier: MIT OR CC-BY-4.0",
            "// Written by docs/book/weave from docs/book/text/concept-test.md."]
     for number, q in enumerate(questions(), 1):

@@ -58,7 +58,7 @@ def woven(book, folder=DOCS):
             "concept-test.gift": teaching.gift(book)}
 
 
-# What makes HTML of Markdown.
+# What makes HTML from Markdown.
 MAKERS = [DOCS / "book" / "weave" / name for name in ("page.tmpl", "to_html.py", "boxes.lua")]
 
 

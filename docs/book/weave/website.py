@@ -43,7 +43,7 @@ def place(file):
 
 
 def linked(file, target):
-    """The file that a link leads to: of a folder, its README.md."""
+    """The file that a link leads to: for a folder, its README.md."""
     path = (file.parent / unquote(target)).resolve()
     return path / "README.md" if path.is_dir() else path
 
@@ -102,7 +102,7 @@ def put_page(file):
     def relinked(link):
         target = linked(file, link[2])
         if target != BOOK and not (target.is_file() and ROOT in target.parents):
-            return link[0]  # pandoc's picture, or dead: the check tells
+            return link[0]  # pandoc's picture, or a dead link, which the check finds
         found.append(target)
         return f'{link[1]}="{relpath(place(target), to.parent)}' \
             f'{link[3] or ""}"'
