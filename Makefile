@@ -37,7 +37,7 @@
 VARIABLES = PORTABLE FAST N SRC JSON CSV FORCE SHOW STATUS SHORT NAMES THREADS DIR \
     JOBS TAG NOTEBOOK_PYTHON MPICC
 
-# Another one would be ignored in silence.
+# Any other variable would be silently ignored.
 UNKNOWN := $(strip $(foreach v,$(filter-out $(VARIABLES) CC CFLAGS SHELL \
     MAKE%,$(.VARIABLES)),$(if $(findstring command line,$(origin $v)),$v)))
 ifdef UNKNOWN
@@ -46,7 +46,7 @@ endif
 
 WARNINGS = -std=c11 -Wall -Wextra -Wpedantic -Wshadow
 
-# Of these flags, those with which the compiler makes a program in silence.
+# Those of these flags with which the compiler makes a program without a complaint.
 known = $(shell mkdir -p build/known && cd build/known && \
     echo 'int main(void) { return 0; }' > try.c && \
     for flag in $(1); do \
@@ -85,7 +85,7 @@ FORCE:
 help:
 	@sed -n '1,/^$$/s/^# \{0,1\}//p' Makefile
 
-# What is remembered, so that another choice builds anew.
+# The last choice is remembered, so that another one builds anew.
 build/flags: CHOSEN = $(COMPILE)
 build/mpicc: CHOSEN = $(MPICC)
 build/flags build/mpicc: FORCE
@@ -165,7 +165,7 @@ write:
 	$(call need,pandoc,pandoc)
 	python3 docs/write/build_write.py
 
-# Some minutes, and begun only if it may be published.
+# This takes some minutes, and begins only if the version may be published.
 release: docs
 	$(call need,git,git)
 	$(call need,chromium,chromium)
@@ -186,7 +186,7 @@ build/docs/build/examples: $(EXAMPLES)
 # ---------------------------------------------------------------- exercises
 
 # make grade N=5 SRC=mine.c JSON=results.json; what each takes is in tool.py. A name may
-# have any sign in it: it is one word of the shell, as it was given to make.
+# have any character in it: it is one word of the shell, as it was given to make.
 quoted = '$(subst ','\'',$(value $(1)))'
 EXERCISES = exercises exercise grade hint solution reset
 
@@ -222,8 +222,8 @@ build/notebook/mpi build/notebook/19-machines: \
     LAB = OMPI_CC='$(CC)' MPICH_CC='$(CC)' $(MPICC) $(WARNINGS) $(CFLAGS)
 build/notebook/mpi build/notebook/19-machines: build/mpicc
 
-# What a program of notebook/ includes, its compiler writes down beside it. A name may
-# end in the type of its numbers.
+# The compiler writes down beside a program of notebook/ what it includes. A program's
+# name may end in the type of its numbers.
 vpath %.c notebook/programs notebook
 AS_LAB = -MMD -MP -MF $@.dep -MT $@ $< -o $@ -lm
 build/notebook/%-double: %.c build/flags

@@ -29,7 +29,7 @@ def chapters():
     for name in code:
         if code[name] > caps[name][0] or prose[name] > caps[name][1]:
             yield (f"chapter {name}: {code[name]} lines of code and {prose[name]} of prose; "
-                   f"allowed are {caps[name]}: move it to a lab, or make something shorter")
+                   f"at most {caps[name]} are allowed: move it to a lab, or shorten something")
 
 
 def files():
@@ -44,18 +44,18 @@ def folders():
     for path in files():
         name = next((name for name in caps if path.startswith(f"{name}/")), "rest")
         lines[name] += Path(path).read_bytes().count(b"\n")
-    return [f"{name}: {lines[name]} lines of code, allowed are {caps[name]}"
+    return [f"{name}: {lines[name]} lines of code, at most {caps[name]} are allowed"
             for name in caps if lines[name] > caps[name]]
 
 
 def part(path):
-    """None: whoever wants may use it, as the list of tests."""
+    """The part that a path is in; None for what any part may use, such as tests/list."""
     return next((name for name in PARTS if f"{path}/".startswith(f"{name}/")
                  and path != "tests/list"), None)
 
 
 def uses():
-    """Imports, and paths that begin a string; in a script, a word."""
+    """Imports, and paths that begin a string or, in a script, a word."""
     modules = defaultdict(set)
     for path in files():
         modules[path.endswith(".py") and Path(path).stem].add(part(path))

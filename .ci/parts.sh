@@ -26,8 +26,8 @@ fixed=
 setarch -R true 2> /dev/null && fixed="setarch -R"
 export WATCHER="$fixed" # of tests/run.sh, where something is WATCHED
 
-# finds MESSAGE STATEMENT compile...: what looks for mistakes is at work: a program with
-# this statement is stopped, with this message
+# finds MESSAGE STATEMENT compile...: does what looks for mistakes work? A program with
+# this statement must be stopped, with this message
 finds()
 {
     message=$1

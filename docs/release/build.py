@@ -44,7 +44,7 @@ def versions(said, changelog, citation):
 
 
 def here():
-    """The same, of this project."""
+    """The same for this project."""
     def text(name):
         return (ROOT / name).read_text(encoding="utf-8")
     return versions(run(PROGRAM, "--version").out, text("CHANGELOG.md"),
@@ -66,7 +66,7 @@ def all_committed(why):
 
 
 def check(tag):
-    """`make docs` is happy with a page of the right digest; here all are woven anew."""
+    """`make docs` accepts a page of the right digest; here all pages are woven anew."""
     all_committed("not committed")
     wrong = tag and disagreement(tag, here())
     if wrong:
@@ -75,7 +75,7 @@ def check(tag):
         if page.name != "live.html":
             page.unlink()
     run(sys.executable, "docs/book/weave/weave.py", cwd=ROOT)
-    all_committed("woven anew it is another page")
+    all_committed("woven anew, it is another page")
 
 
 # ---------------------------------------------------------------- archives
@@ -105,7 +105,7 @@ by hand</p>
 </div>
 """
 LICENSE = "The code: MIT license. Text and figures: MIT license or CC BY 4.0, as you like."
-# What speaks of another page and no more: "(the map)", and links to write.html.
+# What only refers to another page: "(the map)", and links to write.html.
 HERE_ONLY = r'\n?<p><a href="[^"]*write\.html#break=.*?</p>| <a href="[^"#]+">\(.*?\)</a>'
 
 
@@ -135,12 +135,12 @@ def the_same(pdf, day):
 
 
 def print_page(page, to):
-    """A page as PDF. The other program breaks some lines in other places."""
+    """A page as PDF. chromium-headless-shell breaks some lines in other places."""
     with Browser("chromium") as browser:
         tab = browser.open(page.as_uri())
         if not tab.until("document.readyState === 'complete' && document.fonts.status "
                          "=== 'loaded' && document.querySelector('main') !== null"):
-            fail(f"chromium does not come to an end with {page.name}")
+            fail(f"chromium does not finish loading {page.name}")
         to.write_bytes(base64.b64decode(tab.send(
             "Page.printToPDF", printBackground=True, preferCSSPageSize=True,
             generateDocumentOutline=True, generateTaggedPDF=True)["data"]))
@@ -171,7 +171,7 @@ def print_book(text, to, day):
 # ---------------------------------------------------------------- all of it
 
 def sums(folder):
-    """A line of each file, as sha256sum writes and reads it."""
+    """A line for each file, as sha256sum writes and reads it."""
     return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"
                    for path in sorted(folder.iterdir()) if path.name != "SHA256SUMS")
 

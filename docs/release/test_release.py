@@ -33,7 +33,7 @@ def the_files():
     sums = dict(reversed(line.split("  ")) for line in
                 (RELEASE / "SHA256SUMS").read_text().splitlines())
     claim(sums == {name: hashlib.sha256((RELEASE / name).read_bytes()).hexdigest()
-                   for name in there if name != "SHA256SUMS"}, "SHA256SUMS is right of all")
+                   for name in there if name != "SHA256SUMS"}, "SHA256SUMS is right for all")
     claim((RELEASE / "transformer.c").read_bytes() == (ROOT / "transformer.c").read_bytes(),
           "transformer.c is that of the project")
 
@@ -123,7 +123,7 @@ console.log(JSON.stringify({questions: require("gift-pegjs").parse(read(gift)), 
 
 
 def for_other_programs(work):
-    """What parsers of npm make of the concept test and of CITATION.cff."""
+    """What parsers from npm make of the concept test and of CITATION.cff."""
     run("npm", "install", "--silent", "--no-audit", "--no-fund", "--no-save", "--prefix",
         work, *PACKAGES)
     found = json.loads(run("node", "-e", PARSE, "x", ROOT / "docs" / "concept-test.gift",

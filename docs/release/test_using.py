@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What docs/using.md promises to a program that includes transformer.c, it can rely on.
+"""A program that includes transformer.c can rely on what docs/using.md promises.
 
     python3 docs/release/test_using.py        after `make docs`; the last line is
                                               "N passed, N failed"

@@ -293,7 +293,7 @@ def test_phone(browser):
     page.until("document.readyState === 'complete'")
     page.run("document.querySelectorAll('details').forEach(one => one.open = true)")
     wrong = page.run(NARROW)
-    claim(not wrong, "on a phone lines of code are wrapped, and figures have letters of 11 pixels", wrong)
+    claim(not wrong, "on a phone code is wrapped, and figures have letters of 11 pixels", wrong)
 
 
 # Where the head, the title and the text begin; how high the page is, and where the second

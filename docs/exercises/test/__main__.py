@@ -2,7 +2,7 @@
 
     python3 docs/exercises/test           some minutes on two cores
     python3 docs/exercises/test cheats    this group of claims alone
-    FULL=1 python3 docs/exercises/test    all regions and trainings, else some
+    FULL=1 python3 docs/exercises/test    with all regions and trainings, not only some
 
 A group is a function of a test_*.py that has no underscore in front. The last line is
 "N passed, N failed". With CI=true a check that cannot be made counts as failed. Everything

@@ -30,8 +30,8 @@ ENVIRONMENT = {key: value for key, value in os.environ.items() if key not in
                ("SRC", "JSON", "N", "FORCE", "SHOW", "AUTOGRADER", "STATUS",
                 "PYTHONDONTWRITEBYTECODE")}
 ENVIRONMENT.update(LC_ALL="C.UTF-8", PYTHONPYCACHEPREFIX=str(WORK / "pycache"))
-NATIVE = "-march=native -ffp-contract=off"  # the same bits, sooner
-ONE = next(name for name in REGIONS if "softmax" in name)  # with which most is tried
+NATIVE = "-march=native -ffp-contract=off"  # the same bits, faster
+ONE = next(name for name in REGIONS if "softmax" in name)  # the one that most is tried with
 REGION = r"( *//@ exercise (%s)\n)(.*?)( *//@ end\n)"
 
 
@@ -65,7 +65,7 @@ def in_copy(copy, *arguments):
 
 
 def within(seconds, holds):
-    """Whether it holds, now or so much later."""
+    """Whether this holds, now or within so many seconds."""
     end = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > end:
@@ -126,7 +126,7 @@ class Group:
             f"{self.output}\nstatus {got}, wanted {status}: {text}")
 
     def exactly(self, right, wrong, todo):
-        """So many lines of each kind in the output."""
+        """Whether the output has this many lines of each kind."""
         return [len(re.findall(rf"^{word}", self.output, re.M))
                 for word in ("ok  ", "FAIL", "todo")] == [right, wrong, todo]
 

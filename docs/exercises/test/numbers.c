@@ -1,5 +1,5 @@
-// The numbers that the pages of kind "number" ask for, as lines "name = value", but
-// for those that labs have measured. test_kinds.py holds the pages against them:
+// The numbers that the pages of kind "number" ask for, as lines "name = value",
+// except those that labs have measured. test_kinds.py compares the pages with them:
 // what changes the initial parameters or the layers changes these answers, too.
 
 #include "../../../notebook/lib/lab.h"
@@ -76,7 +76,7 @@ static void parameter_counts(void) {
     print_answer("vocabulary", ffn / big.d_model);
 }
 
-// After 1, 6 and 12 layers, and of the gradient below 6 and 12, as far as asked for.
+// Prints sizes after 1, 6 and 12 layers, and of the gradient below 6 and 12.
 static void sizes(Config config, const char *kind) {
     static const int layers[] = {1, 6, 12};
     for (int k = 0; k < 3; k++) {
@@ -276,8 +276,8 @@ static void grouped_queries(void) {
     print_answer("grouped_cache", 2.0 * 32 * 8 * 128 * 8192);
 }
 
-// Without positions a letter is the first with the share of the places that it
-// has; the best guess is the one that has most. All sequences are tried.
+// Without positions, a letter is the first with the probability of its share of
+// the places; the best guess is the most frequent one. All sequences are tried.
 static double best_first(const Task *t) {
     long ways = lround(pow(t->source_words, t->S)), total = 0;
     for (long way = 0; way < ways; way++) {
@@ -291,14 +291,14 @@ static double best_first(const Task *t) {
 
 static void best_guesses(void) {
     print_answer("first_best", best_first(task_named("first")));
-    // behind the first place of a circle the S - 1 others stand in any order, all
-    // as likely; and after some jumps each of these is as likely
+    // after the first place of a circle the S - 1 others stand in any order, each
+    // equally likely; and after some jumps each of them is equally likely
     print_answer("circle_best", 100 / tgamma(task_named("circle")->S));
     print_answer("jump_best", 100.0 / (task_named("jump")->S - 1));
 }
 
-// One of so many sentences as likely as this one, which has `nouns` nouns of
-// `choices`: what it adds to the guesses, and to the losses with and without kinds.
+// Adds a sentence of probability p, with `nouns` nouns of `choices` each, to the
+// number of guesses, and to the losses with and without kinds.
 static void count_sentence(const char *text, double p, int nouns, int choices,
                            double total[3]) {
     int words = 2; // with END

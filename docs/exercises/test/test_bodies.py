@@ -34,7 +34,7 @@ def stub(g):
 
 
 def _restored(text):
-    """Whether a text is transformer.c but for its regions, all empty, and the preamble."""
+    """Whether a text is transformer.c with all regions empty, and with the preamble."""
     ours = cutting.reference_regions()
     whole = source_file.with_bodies(text, {name: ours[name].body for name in REGIONS})
     extra = re.search(r"\n// What is not written yet.*?\n#endif\n", whole, re.S)
@@ -54,7 +54,7 @@ def reference(g):
 
 
 def single_stubs(g):
-    """As they are, and with a statement before: then they are compiled."""
+    """Stubs as they are, and after a statement, which makes the grader compile them."""
     tried = REGIONS if FULL else REGIONS[2::8]
     todo = '    exercise_todo("NAME");\n'
     g.tool("grade", student(g.folder / "single.c", {tried[0]: todo}), f"N=1-{len(REGIONS)}")
@@ -70,7 +70,7 @@ def single_stubs(g):
 
 
 def mistakes(g):
-    """Each is refused, and named by its numbers alone. Not in full: of a sixth of them."""
+    """Each is refused, and named by its numbers alone. Without FULL, a sixth is tried."""
     made, total, tried = compiling.reference(), 0, 0
     for e in of_kind("write"):
         mine = [m for m in wrong_bodies.load_mistakes(

@@ -46,7 +46,7 @@ BAD = {
     "decoder_layer_backward": ("one brace too few", "    {\n&\n", "1 of { stay open"),
     "loss_backward": ("writes one place after the last", "    d[V] = 1;\n&\n",
                       "wrong: "),
-    "clip_factor": ("ends by a signal of which one seldom hears", "    int raise(int);\n"
+    "clip_factor": ("ends by a signal that is rare", "    int raise(int);\n"
                     "    raise(25);\n",
                     "crashes: it writes too much into a file"),
 }
@@ -131,7 +131,7 @@ __attribute__((constructor)) static void early(void) {
      f"    int a = {'(' * 10000}1{')' * 10000};\n    (void)a;\n&\n", "more than 20000 characters"),
     ("adam_step", "includes a file", '#include "cheat.h"\n', "# is not allowed"),
 ]
-# Lines that are refused as they are read, each for the first word of it.
+# Lines that are refused when they are read, each for its first word.
 REFUSED = """
 # define fabs(x) 0.0
 %: define main other
@@ -163,7 +163,7 @@ __attribute__((constructor)) static void early(void) {
     ("draws a line into a directive by a comment", r"(?<=#include <stdio.h>)(\n)",
      r" /*\1*/ ", "#include <stdio.h> /* is not allowed"),
 ]
-# Bodies of that region, compiled although the tool would refuse their text. @FILE@
+# Bodies of the region ONE, compiled although the tool would refuse their text. @FILE@
 # is the reference's grader.
 DECLARED = """\
     int open(const char *, int, ...), socket(int, int, int), fork(void), setsid(void);
@@ -273,7 +273,7 @@ def bug_cheats(g):
 
 
 def behind(g):
-    """What a student's program can do whose text was not refused."""
+    """What a student's program can do if its text was not refused."""
     def graded(body):
         path = g.folder / "cheat.c"
         student(path, {ONE: body})

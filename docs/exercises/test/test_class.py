@@ -92,7 +92,7 @@ def gradescope(g):
     (root / "source" / "run_autograder").rename(root / "run_autograder")
 
     def graded(files, points):
-        """It runs somewhere else, and this is the sum; None: there are no marks."""
+        """Whether it gives this sum of points, run elsewhere; None: it gives no marks."""
         shutil.rmtree(root / "submission", ignore_errors=True)
         (root / "submission").mkdir()  # Gradescope moves it there
         put(root / "submission", files)
@@ -257,7 +257,7 @@ def as_handed_in(g):
     g.holds("beside a student's file the project's own does not count, whatever its version",
             rows["clone.zip"]["points"] == "10"
             and "not done: head, too_good" in rows["clone.zip"]["causes"], str(rows))
-    g.holds("the reference is told of the exercises that were chosen alone",
+    g.holds("how much is the reference's is told of the chosen exercises alone",
             rows["ours"]["reference"].startswith("1 of 2 "), str(rows["ours"]))
     g.holds("the compiler's first error is named, and what is not done or not asked for",
             re.fullmatch(rf"{ONE}: does not compile: transformer\.c:\d+: expected .*; not done: "
@@ -280,7 +280,7 @@ def read_only(g):
 
 
 def a_class(g):
-    """Its table of marks."""
+    """A class's table of marks."""
     handed, marks = g.folder / "submissions", g.folder / "marks.csv"
     wrong = {**OTHER_STYLE, ONE: "    for (;;)\n        ;\n"}
     for name, bodies in ("own", {}), ("one", OTHER_STYLE), ("loop", wrong):

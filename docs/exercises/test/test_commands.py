@@ -21,7 +21,7 @@ def changed_reference(g):
         (copy / "transformer.c").write_bytes(text.encode("utf-8"))
         student(copy / "mine.c", {})
         g.output = in_copy(copy, "grade", "N=clip_factor", "SRC=mine.c").out
-        g.holds("changed code of transformer.c itself is told" if say else
+        g.holds("changed code of transformer.c itself is reported" if say else
                 "changed comments are not", ("transformer.c is changed" in g.output) == say)
 
 
@@ -37,7 +37,7 @@ def broken_tool(g):
     handed.mkdir(parents=True)
     student(handed / "mine.c", {"head": "    return m;\n", "clip_factor": "    ;\n&\n"})
     done = in_copy(copy, "grade", "N=clip_factor,head", f"FOLDER={handed}", f"JSON={result}")
-    g.holds("what breaks the tool is told, and there are no marks", done.status == 2
+    g.holds("what breaks the tool is reported, and there are no marks", done.status == 2
             and f"error: {why}" in done.out and "score" not in done.out
             and not result.exists(), done.out)
     done = ran(sys.executable, "docs/exercises/class.py", handed.parent, g.folder / "marks.csv",
@@ -150,7 +150,7 @@ def another_exercise(g):
 
 
 def teachers(g):
-    """What teacher.md says of the exercises is so."""
+    """What teacher.md says of the exercises is true."""
     text = (EXERCISES / "teacher.md").read_text(encoding="utf-8")
     wanted = [(str(len(of_kind(kind))), kind, str(sum(p.worth for p in of_kind(kind))))
               for kind in source_file.KINDS]

@@ -42,7 +42,7 @@ def broken_regions(g):
 def broken_files(g):
     path = g.folder / "broken.c"
     path.write_bytes(re.sub(REGION % ONE, "", REFERENCE, flags=re.S).encode("utf-8"))
-    g.says("a region that lacks is named", 1, f"has no line //@ exercise {ONE}",
+    g.says("a region that is missing is named", 1, f"has no line //@ exercise {ONE}",
            "grade", f"SRC={path}", f"N={ONE}")
     g.says("the others are graded", 0, "score: ", "grade", f"SRC={path}", "N=head")
     for claim, data, status, say in (
@@ -84,7 +84,7 @@ def results_elsewhere(g):
         g.holds(f"{claim} is refused in one line: {what}", done.status == 2
                 and what in done.out and done.out.startswith("error: ")
                 and done.out.count("\n") == 1, done.out)
-        g.holds("and no file is another one then", files() == before)
+        g.holds("and no file has changed", files() == before)
 
     for name, what in (
             ("exercises/transformer.c", "does not end in .json"),
@@ -127,7 +127,7 @@ def links(g):
                "grade")
         (g.desk / name).unlink()
     os.mkfifo(g.desk / "answers.txt")
-    g.says("nor is what is no file", 2, "answers.txt: this is not a file", "grade")
+    g.says("nor is what is not a file", 2, "answers.txt: this is not a file", "grade")
     (g.desk / ".hints").symlink_to(secret)
     g.says("the tool's own file is not written through a link", 2,
            "links are not followed", "hint", f"N={ONE}")

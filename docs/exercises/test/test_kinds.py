@@ -38,7 +38,7 @@ def bugs(g):
 
 
 def bug_of_a_program(g):
-    """learns_and_forgets, in a program of its own: other lines in the wrong one's place."""
+    """learns_and_forgets, in a program of its own: other lines in place of the wrong one."""
     path = g.desk / "bugs" / "learns-and-forgets.c"
     g.tool("exercise", "N=learns_and_forgets")
     source = next(page.source for page in PAGES if page.name == "learns_and_forgets")
@@ -115,8 +115,8 @@ def numbers(g):
 
 
 def _of_missing_parts():
-    """what_is_missing: of each row of its table the part without which, in lab 20, a model
-    gets the most alike right."""
+    """what_is_missing: for each row of its table the part without which the results of
+    lab 20 are most like that row."""
     parts = ("network", "positions", "residual", "look ahead", "cross-attention", "memory")
     tasks = ("parity", "first", "circle", "long circle", "jump")
     lab = (ROOT / "notebook" / "20-parts.ipynb").read_text(encoding="utf-8")
@@ -146,7 +146,7 @@ def _of_origins():
 
 
 def answers(g):
-    """Those of the pages are those that the program makes."""
+    """The answers on the pages are those that the program computes."""
     pages, path = of_kind("number"), g.desk / "answers.txt"
 
     def at(share):  # every page's answers at once, at a share of the tolerance
