@@ -339,7 +339,7 @@ void example_attention(void) {
     show("scores scaled", scores, scaled);
     attention_forward(a, (Mask){0});
     show("weights out", weights, out);
-    const unsigned char visible[] = {1, 1, 1, 0}; // for each query the same
+    const unsigned char visible[] = {1, 1, 1, 0}; // the same for each query
     attention_forward(a, (Mask){visible, 0, 0});
     printf("\nthe same with the last key hidden\n");
     show("weights out", weights, out);

@@ -37,7 +37,7 @@ PLATFORMS = {
     "Blackboard": r"(.+)_\w+_\d{4}(?:-\d\d){5}(?:_(.+)|\.txt)",
     "Canvas": r"(.+?_\d{2,}|(?:LATE_)?anon_\w+?)_\d{3,}_(.+\.\w+)",
     "Brightspace": r"\d+-\d+ ?- (.+?) ?- \w+ \d\d?, \d{4} \d{3,4} ?[AP]M(?: ?- ?(.+))?"}
-FORMULA = tuple("=+-@\t\r")  # what spreadsheets would compute begins so
+FORMULA = tuple("=+-@\t\r")  # what a spreadsheet would compute begins with one of these
 # What platforms add for the teacher.
 LISTS = re.compile(r"(grades|marks)\.(csv|xlsx?)|index\.html|submission_metadata\.yml", re.I)
 

@@ -126,8 +126,8 @@ def write_json(path, results, message):
 
 @contextlib.contextmanager
 def handed_in_files():
-    """Of a FOLDER that was handed in, or a SRC that is a folder or an archive, the files are
-    found, and graded in another folder."""
+    """Finds the files in a FOLDER that was handed in, or in a SRC that is a folder or an
+    archive, so that they are graded in another folder."""
     source = SETTINGS.get("SRC")
     handed = source or SETTINGS.get("FOLDER")
     if not handed or source and not collecting.holds_files(Path(source)):

@@ -86,7 +86,7 @@ class Page:
                                     flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log", "DOM"):
             self.send(domain + ".enable")
-        self.send("Page.bringToFront")    # or the Tab key goes nowhere
+        self.send("Page.bringToFront")    # without this the Tab key goes nowhere
         self.go(address)
 
     def send(self, method, **parameters):
@@ -114,7 +114,7 @@ class Page:
                 if self.run(f"!!({code})"):
                     return True
             except RuntimeError as error:
-                if "navigated" not in str(error):    # another page has come meanwhile
+                if "navigated" not in str(error):    # another page is loaded by now
                     raise
             time.sleep(0.02)
         return False

@@ -3,7 +3,7 @@
 
 const MOST_SIDE = 16;        // how many columns of a key or a value are shown
 
-// What the program says, step by step, and what its cache holds then.
+// What the program says, step by step, and what its cache holds in the end.
 async function decodeAgain() {
   const steps = await flow.engine.call("decode_greedily", $("flow-source").value.trim());
   const layer = sizeIn("layers") - 1, cache = await flow.engine.call("cached", layer, flow.head);

@@ -107,7 +107,7 @@ const SENTENCE_KEYS = ["sentence", "target", "stage", "way", "changes", "flow-he
   "view", "at"];
 let shownTab = "flow";
 
-// A link to a training need not say that it is one.
+// The tab of a link that names none: training, if it has any key of a training run.
 const usualTab = () =>
   [...state.keys()].every(key => key === "tab" || SENTENCE_KEYS.includes(key)) ? "flow" : "train";
 

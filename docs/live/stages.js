@@ -13,7 +13,7 @@ const STAGES = {
       "it is all the model knows about the word. It is multiplied by √D, where D is the number " +
       "of columns.",
     target: {says: "The decoder reads the translation one place later, after <start>: each row " +
-      "must say the word after its own. It has a table of its own."},
+      "must say the word after its own. The decoder has a table of its own."},
     formula: "embedding = √D · token embedding", of: "{{link embedding_forward}}",
     lines: ["{{line embedding_forward: scale * from[j]}}"],
     backTitle: "back to the table of words",
@@ -49,8 +49,8 @@ const STAGES = {
     backLines: ["{{line attention_backward: small_matmul_add(d.k}}"]},
   v: {tone: "value", title: "values",
     says: "A value is what a token hands over to whoever looks at it. In self-attention it is " +
-      "made of the same row as the token's key and query; in cross-attention, like the key, of " +
-      "the memory, while the query comes from the decoder.",
+      "made from the same row as the token's key and query; in cross-attention, like the key, " +
+      "from the memory, while the query comes from the decoder.",
     cross: {formula: "v = memory Wv + bv"},
     formula: "v = x Wv + bv, x: what came in",
     of: "{{link make_keys}}", lines: ["{{line make_keys: s->v = linear_forward}}"],
@@ -84,7 +84,7 @@ const STAGES = {
     backLines: ["{{line attention_backward: scale_by(}}"]},
   scaled: {tone: "weight", title: "scores, scaled",
     says: "A score is a sum of K = {K} products, one for each column of the head, and with more " +
-      "products it would be larger. Divided by √K it stays where the softmax can still choose.",
+      "products it would be larger. Divided by √K, it stays where the softmax can still choose.",
     formula: "scaled = scores / √K, here √{K} = {root}", of: "{{link attention_forward}}",
     lines: ["{{line attention_forward: scale_by(}}"],
     backTitle: "back through the softmax",
@@ -207,7 +207,7 @@ const STAGES = {
     formula: "p = softmax(logits)", of: "{{link loss_forward}}",
     lines: ["{{line loss_forward: sum_exponentials(}}"]},
   loss: {tone: "weight", title: "the loss: how surprised is it?",
-    says: "The negative logarithm of the probability that it gave to the right next word. " +
+    says: "The negative logarithm of the probability that the model gave to the right next word. " +
       "The loss of the sentence is the mean of these.",
     formula: "loss = −ln p[right] = lse − logits[right], where lse = ln Σ e^logits, over all words",
     of: "{{link loss_forward}}",

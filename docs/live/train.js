@@ -291,7 +291,7 @@ function replaceBy(training) {
   refused = false;
 }
 
-// Trains for so many steps, or until somebody pauses. After a change that was
+// Trains for this many steps, or until somebody pauses. After a change that was
 // refused, it does not go on as if nothing had happened.
 async function run(steps) {
   const old = current;
@@ -376,8 +376,8 @@ function showPoint() {
   $("as-book").hidden = !RECORDED.checksums.includes(point.checksum);
   const unseen = current.facts.held_out > 0;
   $("samples-title").textContent = unseen
-    ? "What it says to pairs that it has not seen"
-    : "What it says to pairs that it has seen: five are needed to hold one out";
+    ? "What the model makes of pairs that it has not seen"
+    : "What the model makes of pairs that it has seen: five are needed to hold one out";
   $("exact-title").textContent = (unseen ? "Unseen" : "Seen") + " pairs right";
   $("samples").replaceChildren(...point.samples.map(s => make("tr", {},
     make("td", {}, s.source), make("td", {}, s.said || NOTHING),

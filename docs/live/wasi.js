@@ -2,7 +2,7 @@
 // An instance of the program, and what it asks of a system: fourteen calls of
 // WASI, all in memory.
 
-// The program has ended by itself, with these words.
+// Thrown when the program has ended itself, with its words.
 class Ended extends Error {}
 
 // Writes to an open file, which grows.

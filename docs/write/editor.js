@@ -119,7 +119,7 @@ export class Editor {
       : this.view.state.doc.toString();
   }
 
-  // Puts another text in the place of what can be changed; it can be undone.
+  // Replaces what can be changed by another text; this can be undone.
   replace(text) {
     const {from, to} = this.view.state.field(part) ||
       {from: 0, to: this.view.state.doc.length};

@@ -16,7 +16,7 @@ let file = "";             // the key of the one that is edited
 const references = {};     // each file as it is in the book
 let reference = "";        // the one that is edited, as it is in the book
 let engines = [];          // those that train
-let ran = null;            // what was trained last, as now() has it
+let ran = null;            // what was trained last, as now() gives it
 let stopped = false;
 
 // ---------------------------------------------------------------- the file

@@ -97,7 +97,7 @@ def of_kind(kind):
 # ---------------------------------------------------------------- verdicts
 
 def test_reference(page):
-    """Each body as it is, but for a comment, so that it is compiled."""
+    """Each body as it is, with a comment, so that it is compiled."""
     wrong = []
     for name, region in REGIONS.items():
         said, _ = page.grade(name, "\n".join(["    ; // mine", *region.body]))

@@ -170,8 +170,8 @@ def gradient_paths():
 def norm_backward():
     """The backward pass of a norm, in the numbers of the example. Two parts of dn are
     removed, its mean, which is its part along (1,1,1,1), and its part along n; the rest
-    goes on, times rstd. The box shows the same in space: the parts are at right angles, and
-    dn is the diagonal. The last drawing shows the three ways from dn to the first dx.
+    goes on, times rstd. The box shows the same in space: the parts are at right angles, and dn
+    is the diagonal. The last drawing shows the three ways from dn to the first number of dx.
 
     Three drawings. First, rows of four bars: dn, 0 4 4 8, is the sum of its part
     along (1,1,1,1), which is 4 4 4 4, its part along n, which is -2 -2 2 2, and a

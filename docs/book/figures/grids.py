@@ -141,7 +141,7 @@ def mask_grid(title, keys, rows):
 def masks():
     """The three masks. A row for each query, a column for each key: 1, and a color,
     where the query may see the key; hatched where it may not. The edges show tokens,
-    of which 0 is PAD and 2 the end, and in the middle grid positions.
+    of which 0 is PAD and 2 the end, and, in the middle grid, positions.
 
     Three grids with queries as rows and keys as columns. Source padding, for the
     ids 5 7 2 0 0: in every one of the five rows the first three keys are visible

@@ -62,7 +62,7 @@ def computation_graph():
     Two panels with the same seven boxes. Forward: w = 3, x = 2 and b = 1 lead to u =
     w x + b = 7; u and, once more, x lead to y = x + u = 9; y and t = 5 lead to loss =
     (y - t)² = 16. Backward, all arrows reversed and dashed: dloss = 1 gives dy = 8
-    and dt = -8; dy gives du = 8 and, over the way around, 8 to x; du gives dw = 16,
+    and dt = -8; dy gives du = 8 and, by the way around, 8 to x; du gives dw = 16,
     db = 8 and 24 to x. The two that reach x are added: dx = 32.
     """
     return chain_panel(False) + chain_panel(True)
@@ -96,7 +96,7 @@ def strides():
     Nothing is copied.
 
     At the top, a strip of eight cells in memory, a to h, numbered from 0; one arrow
-    leads from a over four cells to e, the row stride, another from e to f, the column
+    leads from a across four cells to e, the row stride, another from e to f, the column
     stride. Below it four matrices. m: 2 rows of 4, start 0, strides 4 and 1: a b c d
     and e f g h. transposed(m): 4 rows of 2, start 0, strides 1 and 4: a e, b f, c g, d
     h. slice_cols(m, 2, 2): 2 rows of 2, start 2, strides 4 and 1: c d and g h. Row 1,

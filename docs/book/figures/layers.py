@@ -204,10 +204,10 @@ def encoder_layer():
     Read from bottom to top. First sub-layer: x (B·S,D) goes into three linear layers,
     query, key and value, (D,D) each, which make q, k and v (B·S,D). They enter the
     attention of H heads, where the source padding mask acts; its context (B·S,D) goes
-    through the linear layer output (D,D) and dropout, then x is added over the
+    through the linear layer output (D,D) and dropout, then x is added through the
     residual path, and a norm follows. Second sub-layer: the result goes through the
     linear layer inner (D,F), the activation with dropout, the linear layer outer (F,D)
-    and dropout; what entered the sub-layer is added over the residual path, and a norm
+    and dropout; what entered the sub-layer is added through the residual path, and a norm
     gives the output (B·S,D), the input of the next layer.
     """
     path = Path(186, 678, 76)
@@ -240,12 +240,12 @@ def decoder_layer():
     paths.
 
     Read from bottom to top, three sub-layers. First, self-attention: x (B·T,D) gives
-    q, k and v; the causal and padding mask acts here; dropout follows, x is added over
+    q, k and v; the causal and padding mask acts here; dropout follows, x is added through
     the residual path, then comes a norm. Second, cross-attention: its q comes from the
     first sub-layer (B·T,D), its k and v come from the memory (B·S,D), the encoder's
     output, which enters from the right; the source padding mask acts here; dropout,
-    addition over the residual path and norm follow. Third, the feed-forward network,
-    (B·T,D) to (B·T,F) and back, with dropout, addition over the residual path and
+    addition through the residual path and norm follow. Third, the feed-forward network,
+    (B·T,D) to (B·T,F) and back, with dropout, addition through the residual path and
     norm. The output (B·T,D) is the input of the next layer, which takes k and v from
     the same memory.
     """

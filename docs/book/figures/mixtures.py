@@ -30,8 +30,8 @@ def stacked(x, y, w, h, weights):
 
 
 def mixed(x, y, w, unit, weights, values):
-    """What each word contributes to each number of the mixed value, on top of
-    each other, the stronger the larger its weight; a black mark is their sum."""
+    """What the words contribute to each number of the mixed value, stacked: the larger
+    a weight, the stronger its color; a black mark is the sum."""
     parts = [line([(x, y), (x + w * len(values[0]), y)], "faint", 0.75)]
     for column in range(len(values[0])):
         ends = {True: y, False: y}
@@ -57,9 +57,9 @@ def mixture():
     bars; the score, the dot product of query and key times the scale; the weight, a
     bar; and the value, sixteen bars. The weights are 0.08 for "the", 0.08 for "red",
     0.72 for "car", 0.03 for "is", 0.02 for "fast" and 0.06 for the end; put side by
-    side they fill one bar of length 1. At the bottom, the result: in each of its
-    sixteen numbers, what each word contributes is drawn on top of each other, the
-    stronger the larger its weight, most of it from "car", and a black mark is the sum.
+    side they fill one bar of length 1. At the bottom, the result: for each of its
+    sixteen numbers, what the words contribute is stacked, in colors that are the stronger
+    the larger the weight, most of it from "car", and a black mark is the sum.
     """
     found = matrices("vectors.csv", ["matrix"], "row", "value")
     query, keys, values = found["query",][0], found["key",], found["value",]
@@ -278,16 +278,16 @@ def beam():
 
 
 def back_pointers():
-    """How a beam remembers. Of each hypothesis there is only its last word, and the row
-    of the one it continues: an arrow. When the search is over, the best one is read
-    from its end back to the start (thick).
+    """How a beam remembers. For each hypothesis it keeps only the last word, and the row of
+    the hypothesis that this one continues: an arrow. When the search is over, the best one
+    is read from its end back to the start (thick).
 
     The same beam of two as above, in columns for the start and steps 0 to 2, and two
     rows. Step 0: row 0 "il" and row 1 "elle", both with an arrow to the start. Step 1:
     row 0 "dort" with an arrow to row 1, "elle"; row 1 "dort" with an arrow to row 0,
     "il". Step 2: the end, with an arrow to row 0, and another, finished as well, to row
-    1. The thick way leads from the first end over "dort" in row 0 and "elle" in row 1
-    to the start.
+    1. The thick way leads from the first end through "dort" in row 0 and "elle" in row
+    1 to the start.
     """
     w, h, rows, parts = 62, 28, {(): 0}, []
     steps = [[((), 1.0)]] + [sorted(

@@ -150,7 +150,7 @@ def slopes():
     the step h becomes smaller. The difference has a valley, the complex step none.
 
     Both axes count powers of ten. From h = 1 on, the error of the difference falls
-    with h², to some 10⁻¹¹ at h = 10⁻⁵; so far it comes from the function's bend.
+    with h², to some 10⁻¹¹ at h = 10⁻⁵; down to there it is due to the function's bend.
     Below, it climbs again, since two numbers that are nearly equal are
     subtracted, and at h = 10⁻¹⁶ no digit is left. The error of the complex step
     falls as fast, reaches the last digit of a double at 10⁻⁸, and stays there.

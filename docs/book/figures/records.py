@@ -20,7 +20,7 @@ def matrices(name, kind, row, value):
 
 
 def attention(run="attention"):
-    """{(kind, layer, head): rows of weights}; and of cross-attention the words written
+    """{(kind, layer, head): rows of weights}; and for cross-attention the words written
     and the words looked at."""
     cross = [r for r in read(f"{run}.csv") if r["kind"] == "cross"]
     wrote = {r["query"]: r["query_token"] for r in cross}

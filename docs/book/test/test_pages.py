@@ -216,8 +216,8 @@ def tree_of_calls(book):
 
 
 def check_tree(book):
-    """Each name is a function of a chapter named after it, which is called by the one
-    before it, or by one that this one calls."""
+    """Each name is a function of a chapter whose number follows it, and is called by the
+    name before it, or by one that this calls."""
     users, wrong, count = book.users(), [], 0
 
     def reaches(caller, name, seen):

@@ -3,11 +3,10 @@
 
     python3 docs/book/weave/website.py        `make site` prepares it
 
-The folder has the layout of the project. It begins with README.md and the live
-page; then each file that a page links to or loads is put at
-its own place, Markdown and executed notebooks as pages; so is what the search
-loads. Every page gets links
-to the labs and to the book on one page, which is made here, for printing.
+The folder has the layout of the project. It begins with README.md and the live page; then
+each file that a page links to or loads is put at its own place, Markdown and executed
+notebooks as pages; so is what the search loads. Every page gets links to the labs and to
+the book on one page, which is made here, for printing.
 
 All links are checked; the last line is "N passed, N failed".
 """

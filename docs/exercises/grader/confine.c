@@ -58,8 +58,8 @@ static _Noreturn void fail(const char *what) {
 
 // ---------------------------------------------------------------- files
 
-// What Landlock has learned to guard, by its version: rights are bits, numbered
-// in the order in which they came.
+// What this version of Landlock can guard: rights are bits, numbered in the
+// order in which they were added.
 static __u64 every_right(long version) {
     int count = version >= 5 ? 16 : version >= 3 ? 15 : version == 2 ? 14 : 13;
     return (1ULL << count) - 1;

@@ -189,7 +189,7 @@ def relation(y, e, found):
 
 
 def line_by_line(mine, ours, what):
-    """Rows, or columns, that are right but for a factor or a number of their own."""
+    """Rows, or columns, that are right except for a factor or a number of their own."""
     y, e = mine.lines(what), ours.lines(what)
     found = [*map(line_through, y, e)] if len(e) > 1 and len(e[0]) > 2 else [None]
     if None in found:

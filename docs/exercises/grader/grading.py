@@ -125,7 +125,7 @@ def grade_body(exercise, region, label, made):
 
 
 SMALL = ["-O1", "-w", "-DWIDTH=16", "-DHEADS=2", "-DLAYERS=2"]  # of a bug's `source:`
-PAIRS, STEPS = 200, "60" # so many, because a mistake can begin small
+PAIRS, STEPS = 200, "60" # this many, because a mistake can begin small
 
 
 def outputs_of_program(exercise, text, made):

@@ -12,8 +12,8 @@ END = re.compile(r"^\}$", re.M)
 
 
 def end_of(text, start):
-    """Where the function ends whose body begins here: at the first } that stands
-    alone in its line and closes all braces; if there is none, at the first one."""
+    """Where the function whose body begins here ends: at the first } that stands alone
+    on its line and closes all braces; if there is none, at the first one."""
     ends = [m.end() for m in END.finditer(text, start, start + 20000)]
     for end in ends:
         code = code_of(text[start:end], True)

@@ -29,7 +29,7 @@ class Mistake:
 
 
 def load_mistakes(exercise, body):
-    """The mistakes of a region whose right body this is, written out."""
+    """The mistakes of a region that has this right body, written out."""
     found = []
     for line in exercise.mistakes.split("\n"):
         head = re.fullmatch(r"([=~*!]) (.*)", line)
@@ -87,7 +87,7 @@ def rounded(x):
 
 
 def digest_of(cases):
-    """A digest of results, which rounding leaves as it is (but once in a thousand). How
+    """A digest of results, which rounding does not change (once in a thousand it does). How
     many bytes there are depends on the machine: in WebAssembly pointers are short."""
     lines = []
     for case in cases:

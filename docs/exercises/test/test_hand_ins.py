@@ -66,7 +66,7 @@ def broken_files(g):
 
 
 def results_elsewhere(g):
-    """JSON= and SRC= replace no file of the project, nor one that is no .json."""
+    """JSON= and SRC= replace no file of the project, and JSON= nothing but a .json file."""
     copy = project(g)
     mine = copy / "exercises" / "transformer.c"
     mine.parent.mkdir()
