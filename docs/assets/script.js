@@ -296,7 +296,7 @@ function judge(typed, answer, usual) {
         return "";
     const mistake = usual.find(([wrong]) => isNumber(typed, wrong));
     return mistake ? mistake[1] : Number.isNaN(numberOf(typed))
-        ? "a number is wanted, such as -1/2 or 0.25" : "not yet";
+        ? "type a number, such as -1/2 or 0.25" : "not yet";
 }
 
 // A blank becomes a field. A right number is accepted as it is typed; a wrong one is

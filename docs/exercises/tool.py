@@ -195,7 +195,7 @@ def make_exercises(exercises):
         if old != text and digest(old) != written.get(name):
             if not SETTINGS.get("FORCE"):
                 kept = kept or name == "transformer.c"
-                print(f"{shown(path)} has been changed: it is kept. FORCE=1 begins anew")
+                print(f"{shown(path)} has been changed: it is kept. FORCE=1 starts over")
                 continue
             back_up(path)
         write_file(path, text)
@@ -346,7 +346,7 @@ def main(arguments):
         key, equals, value = word.partition("=")
         if key not in NAMES or not equals:
             sys.stderr.write(f"tool.py: what is \"{word}\"? "
-                             f"Known are {', '.join(NAMES)}: for example N=5\n")
+                             f"Settings are {', '.join(NAMES)}: for example N=5\n")
             return 2
         SETTINGS[key] = "" if key in ("FORCE", "SHOW") and value == "0" else value
     try:

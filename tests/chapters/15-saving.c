@@ -679,7 +679,7 @@ void test_bad_places(void) {
     strcpy(strstr(header, ",\"output.bias\""), "}");
     REFUSES("a tensor too few", header, longer, whole.size);
     REFUSES("and its numbers missing, too", header, longer, whole.size - 40);
-    REFUSES("1,000 bytes behind the last tensor", whole.header, longer,
+    REFUSES("1,000 bytes after the last tensor", whole.header, longer,
             whole.size + 1000);
     REFUSES("one", whole.header, longer, whole.size + 1);
     REFUSES("a byte too few", whole.header, longer, whole.size - 1);

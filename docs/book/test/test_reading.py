@@ -139,7 +139,7 @@ def test_search(page):
 
 
 USUAL = [["2", "the sum is missing"], ["0.278", "added"]]
-WANTED = "a number is wanted, such as -1/2 or 0.25"
+WANTED = "type a number, such as -1/2 or 0.25"
 JUDGED = [  # what is typed, the answer, and what is said
     ("-1/2", "-1/2", ""), (" -0.5 ", "-1/2", ""), ("−1/2", "-1/2", ""), (".5", "1/2", ""),
     ("0,5", "1/2", ""), ("0.41", "0.408", "not yet"), ("0.4076", "0.408", ""),

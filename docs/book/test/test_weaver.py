@@ -76,7 +76,7 @@ LINES = {
     "//@ figur attention": "unknown marker: //@ figur attention",
     "    //@ end": "//@ end without a //@ exercise before it",
     "    //@ exercise lost": "exercise lost has no //@ end",
-    "//@ exercise one\n//@ end\n//@ exercise one\n//@ end": "exercise one stands here again",
+    "//@ exercise one\n//@ end\n//@ exercise one\n//@ end": "exercise one is here a second time",
     "//@ figure": "unknown marker: //@ figure",
     "//prose": "prose begins with",
     "//@ figure nothing": "there is no figure nothing",

@@ -53,7 +53,7 @@ ROLES = {"q": "query", "k": "key", "v": "value", "weights": "weight", "dropped":
 
 
 def color_members(code):
-    """What is of attention in the colors of the figures: a.q, a.k, a.v, a.weights; and
+    """Members of attention, in the colors of the figures: a.q, a.k, a.v, a.weights; and
     gradients, d.q or a.dq."""
     return MEMBER.sub(lambda m: f'{m[1] or m[3]}<span class="'
                       f'{ROLES.get(m[4], "gradient")}">{m[2] or m[4]}</span>', code)
@@ -138,7 +138,7 @@ def headings_of(body):
 # ------------------------------------------------------------------ the page
 
 TITLE = "transformer.c"
-START, BESIDE, LIVE = "index", "articles", "live"  # the first page; the first no chapter
+START, BESIDE, LIVE = "index", "articles", "live"  # the first page; the first that is not a chapter
 WOVEN = ('Woven from <a href="../transformer.c">transformer.c</a> by '
          "<code>make docs</code>.\nAll output shown here is from a run made with "
          "the page,\nor, where a line is broken, by <code>docs/book/weave/breaking.py</code>.")

@@ -131,7 +131,7 @@ class Walk:
         elif depth == DEEPEST:
             why = f"an archive in {DEEPEST} others is not unpacked"
         elif not kind and PACKED.fullmatch(name):
-            why = "this is no archive, or a damaged one"
+            why = "this is not an archive, or a damaged one"
         elif len(data) > MOST_SOURCE and not kind and WITH_REGIONS.fullmatch(
                 PurePosixPath(name).name):
             why = f"it has more than {MOST_SOURCE >> 20} MB"

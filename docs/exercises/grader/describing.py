@@ -179,7 +179,7 @@ def relation(y, e, found):
         line = line_through(d, g.numbers)
         if line and not line[1]:
             return f"{times(abs(line[0]), g.name)} is " + (
-                "added to it, too" if line[0] > 0 else "missing in it, or subtracted")
+                "added to it, too" if line[0] > 0 else "missing from it, or subtracted")
         if all(e) and all(g.numbers):
             ratio = [a / b for a, b in zip(y, e)]
             for word, power in (("multiplied", 1), ("divided", -1)):
@@ -219,7 +219,7 @@ def describe(yours, ours, case):
     y, e, b = yours.numbers, ours.numbers, ours.before
     mine, right = Grid("", *ours.shape, y), Grid("", *ours.shape, e)
     for sign, text, how in (
-            (-1, "what it held before is lost: it must be added to (+=)", "missing in it"),
+            (-1, "what it held before is lost: it must be added to (+=)", "missing from it"),
             (1, "it is added to what was there before: it must be set (=)", "added to it, too")):
         if any(b) and alike(y, [p + sign * q for p, q in zip(e, b)]):
             return text if set(b) == {PREFILL} else f"what was there before the call is {how}"

@@ -591,7 +591,7 @@ static void grade_padding_mask(void) {
         given_tokens("ids", ids, sentences, S);
         Mask m = padding_mask(&room, ids, sentences, S);
         result_whole("visible", m.visible, 1, sentences, S);
-        result_whole("the bytes behind visible", m.visible + sentences * S,
+        result_whole("the bytes after visible", m.visible + sentences * S,
                      1, 1, 4);
         finish();
     }
@@ -608,7 +608,7 @@ static void grade_causal_padding_mask(void) {
         given_tokens("ids", ids, sentences * T, 1);
         Mask m = causal_padding_mask(&room, ids, sentences, T);
         result_whole("visible", m.visible, 1, sentences * T, T);
-        result_whole("the bytes behind visible", m.visible + sentences * T * T,
+        result_whole("the bytes after visible", m.visible + sentences * T * T,
                      1, 1, 4);
         finish();
     }
@@ -631,7 +631,7 @@ static void grade_make_batch(void) {
         result_whole("input", batch.input, sizeof(int), sentences, length);
         result_whole("expected", batch.expected, sizeof(int), sentences,
                      length);
-        result_whole("the numbers behind input",
+        result_whole("the numbers after input",
                      batch.input + sentences * length, sizeof(int), 1, 2);
         finish();
     }

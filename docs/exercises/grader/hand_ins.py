@@ -71,7 +71,7 @@ def remember(kind, name, value):
     with WRITING:
         memory = read_notes()
         if memory is None:
-            print(f"{shown(folder / '.hints')} is broken: it begins anew")
+            print(f"{shown(folder / '.hints')} is damaged: a new one is begun")
             back_up(folder / ".hints")
             memory = {}
         if memory.setdefault(kind, {}).get(name) != value:
@@ -117,7 +117,7 @@ def given_answers():
         if not equals or not re.fullmatch(r"\w+", name):
             what, name = "expected: name = value", (name.split() or [""])[0]
         elif name in given:
-            what = f"{name} stands here again; the first is in line {first[name]}"
+            what = f"{name} is here a second time; the first is in line {first[name]}"
         elif not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", value):
             what = f"\"{value}\" is not a number like 1234 or 0.5"
         else:
@@ -142,7 +142,7 @@ def given_options(exercise, path):
             raise Unfit(f"{place}: {word} may not be set here; these may: "
                           + " ".join(allowed))
         if word == "--from" and word in [w for _, w in words[:k]]:
-            raise Unfit(f"{place}: --from stands here again: there are two "
+            raise Unfit(f"{place}: --from is here a second time: there are two "
                           "trainings, on the text and on the pairs")
         if not is_option and (k == 0 or not words[k - 1][1].startswith("--")):
             raise Unfit(f"{place}: what is \"{word}\"? Options begin with --")

@@ -157,7 +157,7 @@ def signs(b):
         elif token.text == "-":
             yield "a minus missing", [(i, i + 1, "")]
         if token.text in ("=", "+=", "return") and b[i + 1] not in (";", "-", "{"):
-            yield "a minus too many", [(i + 1, i + 1, "-")]
+            yield "one minus too many", [(i + 1, i + 1, "-")]
 
 
 def accumulation(b):

@@ -140,7 +140,7 @@ def read_regions(text, label, known=None):
             without_end()
         name = None
         if kind == "exercise" and argument in found:
-            found[argument] = f"{place}: //@ exercise {argument} stands here again"
+            found[argument] = f"{place}: //@ exercise {argument} is here a second time"
         elif kind == "exercise" and known is not None and argument not in known:
             found.setdefault("", f"{place}: there is no exercise {argument}")
         elif kind == "exercise":

@@ -158,7 +158,7 @@ def patterns(g):
                    ("what it held before is lost", [x - 0.5 for x in e]),
                    ("it is 2 times dx +1", [2 * d + 1 for d in dx]),
                    ("dx is added to it, too", [x + d for x, d in zip(e, dx)]),
-                   ("2 times dx is missing in it", [x - 2 * d for x, d in zip(e, dx)]),
+                   ("2 times dx is missing from it", [x - 2 * d for x, d in zip(e, dx)]),
                    ("gain in each row is added to it", [x + gain[k % 3] for k, x in enumerate(e)]),
                    ("each number is multiplied by gain in each row, too",
                     [0.5 + (x - 0.5) * gain[k % 3] for k, x in enumerate(e)]),

@@ -207,7 +207,7 @@ def not_graded(g):
                    "no file in it is asked for: there is report.pdf"),
         "'=1+1": ({"=1+1/report.pdf": b"%PDF"}, "there is report.pdf"),  # no formula
         "damaged.zip": ({"damaged.zip": _zip(one)[:900]}, "damaged.zip: it cannot be unpacked"),
-        "no.zip": ({"no.zip": b"PK no"}, "no.zip: this is no archive"),
+        "no.zip": ({"no.zip": b"PK no"}, "no.zip: this is not an archive"),
         "locked.zip": ({"locked.zip": _zip(one, locked=True)}, "is encrypted"),
         "seven.7z": ({"seven.7z": b"7z\xbc\xaf\x27\x1c"}, "7z is not unpacked here"),
         "link.zip": ({"link.zip": _zip({"transformer.c": b"/etc/passwd"}, 0o120777)},

@@ -60,7 +60,7 @@ def files_of_a_student(g):
     desk.write_bytes(changed)
     g.says("a changed file is kept", 1, "has been changed: it is kept", "exercises")
     g.holds("byte for byte", desk.read_bytes() == changed)
-    g.says("FORCE=1 begins anew", 0, "transformer.c is written", "exercises", "FORCE=1")
+    g.says("FORCE=1 starts over", 0, "transformer.c is written", "exercises", "FORCE=1")
     g.holds("and the changed one is in backup",
             desk.read_bytes() != changed and _backed_up(g) == changed)
     g.says("make exercise shows the page", 0, "softmax", "exercise", f"N={ONE}")

@@ -26,7 +26,7 @@ def broken_regions(g):
            r"\1    //@ exercise softmax_backward\n", ONE, "softmax_backward")
     broken("an end without a beginning", "//@ end without a //@ exercise",
            fr"^ *//@ exercise {ONE}\n", "", ONE)
-    broken("a region that stands twice", "//@ exercise head stands here again",
+    broken("a region that stands twice", "//@ exercise head is here a second time",
            f"//@ exercise {ONE}", "//@ exercise head", "head", ONE)
     broken("an unknown exercise", f"there is no exercise {ONE}_",
            f"@ exercise {ONE}", f"@ exercise {ONE}_", ONE)
@@ -110,7 +110,7 @@ def state(g):
     del files.SETTINGS["FOLDER"]
     g.says("hints begin anew", 0, "Hint 1 of 3", "hint", f"N={ONE}")
     g.holds("which is said, and the broken one is kept",
-            ".hints is broken: it begins anew\n" in g.output
+            ".hints is damaged: a new one is begun\n" in g.output
             and [c.read_bytes() for c in g.desk.glob("backup/.hints.*")] == [text])
     g.says("then it is as good as new", 0, "Hint 2 of 3", "hint", f"N={ONE}")
     shutil.rmtree(g.desk / "backup")

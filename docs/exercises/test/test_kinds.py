@@ -105,7 +105,7 @@ def numbers(g):
     given("total = 1,000\n", "so is something that is no number",
           'answers.txt:1: "1,000" is not', "parameter_counts")
     given("total = 5\n\ntotal = 6\n", "so is an answer given twice",
-          "answers.txt:3: total stands here again", "parameter_counts")
+          "answers.txt:3: total is here a second time", "parameter_counts")
     given("total = 5\n", "any other wrong number is called wrong", "total: wrong\n",
           "parameter_counts")
     given("without_positions = 0.00002\n", "rounding is told from rows in a wrong order",
@@ -192,7 +192,7 @@ def trainings(g):
              "--lr 1e-2 --warmup 50", "a model that learns enough is too large",
              "parameters (at most 9,200): without --d-ff the feed-forward networks are four"),
             ("carried_over", "--warmup 50 --from --from", "--from stands once",
-             ":1: --from stands here again"),
+             ":1: --from is here a second time"),
             ("carried_over", "--from a.safetensors", "and alone", ":1: --from stands alone")):
         page = next(page for page in of_kind("train") if page.name == name)
         (g.desk / page.file).write_text(text + "\n")
