@@ -2,16 +2,16 @@
 //
 // Queries and keys whose numbers are independent, with mean 0 and variance 1,
 // have a dot product of variance d_k: each of the d_k terms adds 1. For each
-// d_k a line of CSV says how far scores spread and how sharp the softmax over
-// KEYS of them is, with and without the division.
+// d_k, two lines of CSV say how far scores spread and how sharp the softmax of
+// KEYS of them is, without and with the division.
 //
 //     d_k,scaled,spread,entropy,largest,gradient,median
 //
 // spread: the standard deviation of a score; entropy: of the attention weights,
-// in bits (the most is log₂ KEYS = 5); largest: the largest weight; gradient:
-// the root mean square of what softmax sends back to a score when a random
-// gradient of variance 1 comes in. All are means over ROWS queries. median: the
-// same gradient of the query in the middle, half of them have less.
+// in bits (at most log₂ KEYS = 5); largest: the largest weight; gradient: the
+// root mean square of what softmax sends back to a score when a random gradient
+// of variance 1 comes in. All are taken over ROWS queries. median: the same
+// root mean square for the median query; half of them have less.
 
 #include "lib/lab.h"
 #include "lib/measure.h"

@@ -9,27 +9,27 @@
 // random: the attention weights of four untrained heads (d_model 64) between
 // ten random vectors, as in the article's exercise.
 //
-// parameters: of one attention with that many heads, by matrix and bias.
+// parameters: those of one attention with `heads` heads, matrix and bias.
 //
 // statistics: what each head of a model does in the first SENTENCES of the
-// data; kind is encoder, decoder or cross. `count` is how many values the mean
-// is of. The measures:
+// data; kind is encoder, decoder or cross. Each value is a mean, over `count`
+// values. The measures:
 //
-//     entropy     of a query's weights, as a share of the most possible
+//     entropy     of a query's weights, as a share of the largest possible
 //     difference  from the other heads of the layer: the Jensen-Shannon
 //                 divergence in bits; 0 for equal weights, 1 if they never
 //                 look at the same key
-//     offset      weight of the key so many places after the query (key: the
-//                 offset), in fair shares, that is, times the number of keys
-//                 that it sees; encoder and decoder
-//     word        weight of a word (key: which), in fair shares; likewise
+//     offset      weight of the key at offset `key` from the query, in fair
+//                 shares: times the number of keys that the query sees; not
+//                 of cross-attention
+//     word        weight of the word `key`, in fair shares, likewise
 
 #include "lib/lab.h"
 #include "lib/measure.h"
 
 enum { SENTENCES = 200, REACH = 3, PLACES = 10, D = 64, H = 4 };
 
-// One layer with so many heads.
+// One layer with this many heads.
 Config sizes(int heads) {
     return (Config){.layers = 1, .d_model = D, .heads = heads, .d_ff = 4 * D,
                     .source_vocab = 5, .target_vocab = 5, .max_len = PLACES};
@@ -88,8 +88,8 @@ typedef struct {
     Mean *token; // one for each word
 } Habits;
 
-// Row i of the weights of all heads of a layer: n keys are visible. Of a
-// single key there is nothing to tell.
+// Row i of the weights of all heads of a layer: n keys are visible. With a
+// single key there is nothing to measure.
 void measure_row(Habits *head, const Mat *weights, int heads, int i, int n) {
     for (int h = 0; h < heads && n > 1; h++) {
         const real *a = row(weights[h], i);
@@ -103,7 +103,7 @@ void measure_row(Habits *head, const Mat *weights, int heads, int i, int n) {
     }
 }
 
-// The places and the words that query i looks at, which sees n keys.
+// The places and the words that query i, which sees n keys, looks at.
 void measure_keys(Habits *head, const real *weight, const int *id, int i,
                   int n) {
     for (int j = 0; j < n && n > 1; j++) {

@@ -4,11 +4,11 @@
 //
 // A case is a place in a French sentence where a determiner with a gender is
 // due: "la", not "le". Only the English noun tells which. In each case
-// something inside the model is changed. Does it still write the same
+// something inside the model is changed. Does the model still write the same
 // determiner, that of the other gender, or something else? The columns same,
-// other and else are percentages of the cases. Cases are those in which the
-// model, unchanged, is right with this noun and with one of the other gender in
-// its place.
+// other and else are percentages of the cases. Only those cases count in which
+// the model, unchanged, is right with this noun and with one of the other
+// gender in its place.
 //
 //     zero      attention weights are set to 0, the others stay as they are
 //     patch     numbers are taken from the pass with the other noun
@@ -37,7 +37,7 @@ const char *const determiners[2] = {
     " le la les un une des de deux mon ma mes ton ta tes notre nos ce cette "
     "ces "};
 
-// What stands beside a word in such a table, or NULL.
+// The word beside this one in one of these tables, or NULL.
 const char *other_of(const char *const (*pair)[2], const char *word) {
     while ((*pair)[0] && strcmp((*pair)[0], word))
         pair++;
@@ -74,7 +74,7 @@ typedef struct {
     bool cross_too, encoder_too; // and these weights, all of them
 } Change;
 
-// Does a weight belong to the set, from row i to the word j?
+// Does the weight from row i to word j belong to the set?
 bool has(Set set, const Case *c, int layer, int head, int i, int j) {
     switch (set) {
     case NONE: return false;
@@ -89,7 +89,7 @@ bool has(Set set, const Case *c, int layer, int head, int i, int j) {
     return false;
 }
 
-// A pass with a change. `other` has been left by the pass with the other noun.
+// A pass with a change. `other` is what the pass with the other noun has saved.
 typedef struct {
     Pass pass;
     const Transformer *t;
@@ -98,8 +98,8 @@ typedef struct {
     const Saved *other;
 } Changed;
 
-// attention_sublayer_forward, post-norm, with other weights, which are taken from
-// the other pass, or set to 0.
+// attention_sublayer_forward, post-norm, with changed weights: taken from the
+// other pass, or set to 0.
 Mat attend_changed(Changed *r, AttentionSublayerSaved *saved,
                    const AttentionSublayer *w, Mat x, Mat y, Mask mask,
                    Set zero, int layer, Mat weights) {
@@ -205,7 +205,7 @@ int find_cases(Case *found, const Sentence *source, const Sentence *target,
     return count;
 }
 
-// Where the row of the determiner looks most at the noun.
+// The layer and the head in which the determiner looks most at the noun.
 void find_largest(Case *c, const Saved *s, const Config *config) {
     real most = -1;
     for (int l = 0; l < config->layers; l++)
@@ -231,7 +231,7 @@ void check(Changed *r, const Batch *b, Mat z) {
         fail("the pass that can be changed is not the model's own");
 }
 
-// The model says this in a case.
+// What the model says in a case, with a change.
 int said(Changed *r, Saved *s, const Batch *b, const Case *at,
          const Change *change) {
     r->at = at;
@@ -318,7 +318,7 @@ int main(int argc, char **argv) {
     Change change[CHANGES];
     Count count[CHANGES] = {0};
     if (config->norm == PRE_NORM || config->layers > 24)
-        fail("%s: this needs post-norm, and a small model", argv[1]);
+        fail("%s: not a post-norm model of at most 24 layers", argv[1]);
     int changes = list_changes(change, config);
     for (int k = 0; k < p.count; k++) {
         Case found[NOUNS];

@@ -3,16 +3,16 @@
 //     03-lengths TASK POSITIONS STEPS
 //
 // A small model learns to repeat random letters (TASK copy) or to reverse them
-// (reverse), with SHORTEST to TRAINED of them, in STEPS steps. POSITIONS are
-// sinusoidal, learned or none. Then it is asked for sentences of up to LONGEST
-// letters, TESTS of each length. For each place in a sentence a line of CSV:
+// (reverse), SHORTEST to TRAINED at a time, in STEPS steps. POSITIONS are
+// sinusoidal, learned or none. Then it is tested with SHORTEST to LONGEST
+// letters, TESTS times each. For each place in a sentence a line of CSV:
 //
 //     task,positions,length,place,correct,forced,exact
 //
 // length: letters in the sentence; place: counts from 1; correct: the share of
-// the sentences in which it says the right letter there; forced: the share if
-// it is shown all the right letters before (teacher forcing) and must not say
-// that the sentence ends; exact: the share of sentences that are right from the
+// the sentences in which the model writes the right letter there; forced: that
+// share if it is given all the right letters before (teacher forcing) and must
+// not end the sentence; exact: the share of sentences that are right from the
 // first letter to the end token, the same in all lines of a length.
 
 #include "lib/lab.h"
@@ -41,7 +41,7 @@ Batch letters(Arena *arena, uint64_t seed, uint64_t which, int B, int length,
     return batch;
 }
 
-// Trains for so many steps, each with a batch of one length.
+// Trains for `steps` steps, each with a batch of one length.
 Trainer trained(int positions, bool reverse, int steps) {
     Config config = {.layers = 1, .d_model = D, .heads = 4, .d_ff = 4 * D,
                      .source_vocab = FIRST_TOKEN + LETTERS,
@@ -59,7 +59,7 @@ Trainer trained(int positions, bool reverse, int steps) {
     return t;
 }
 
-// How well it says sentences of one length that it has not seen.
+// How well the model writes new sentences of one length.
 void test(Trainer *t, const char *names, int length, bool reverse) {
     int P = length + 1, exact = 0;
     int right[LONGEST + 1] = {0}, forced[LONGEST + 1] = {0};

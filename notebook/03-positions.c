@@ -9,14 +9,14 @@
 //
 // table: the sinusoidal code of WIDTH dimensions, position by position.
 //
-// wavelength: in positions, of each pair of dimensions 2i, 2i+1 of a code of
-// 512; measured: from how far the pair turns between positions 0 and 1.
+// wavelength: that of each pair of dimensions 2i, 2i+1 of a code of 512, in
+// positions; measured: from how far the pair turns between positions 0 and 1.
 //
 // dot: the dot product of the codes of `position` and `position` + `offset`.
 //
-// permutation: 10 random vectors are exchanged, go through the model, and are
-// exchanged back. difference: the length of what has changed in the output;
-// norm: the length of the output.
+// permutation: 10 random vectors are permuted, go through the model, and are
+// put back into their order. difference: the norm of the change in the output;
+// norm: that of the output.
 
 #include "lib/lab.h"
 
@@ -54,12 +54,12 @@ void print_dots(Arena *arena) {
                    (double)dot(row(table, t), row(table, t + offset), WIDTH));
 }
 
-// ## Exchanged words
+// ## Permuted words
 
 enum { PLACES = 10, D = 32 };
 
-// What the model makes of x, with the code added to each row's place. layers 0
-// is attention alone, with one head and nothing around it, as in the article.
+// What the model makes of x, with the code of its place added to each row. With
+// 0 layers: attention alone, one head and nothing around it, as in the article.
 Mat through(Transformer *t, Arena *arena, Mat x, bool positions, int layers) {
     Mat y = arena_mat(arena, PLACES, D);
     if (positions)

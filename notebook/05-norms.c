@@ -15,8 +15,8 @@
 //
 // output: the norm √Σx² of what the layer puts out, all positions together.
 // gradient: the norm of the loss's gradient with respect to it. weights: the
-// norm of the gradient of all parameters of this layer (0 for layer 0). All
-// have no unit, and are means over MODELS fresh models and inputs.
+// norm of the gradient of all parameters of this layer (0 for layer 0). None
+// has a unit; all are means over MODELS fresh models and inputs.
 
 #include "lib/lab.h"
 

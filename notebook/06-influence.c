@@ -9,24 +9,24 @@
 //
 // start: how the parameters begin. "transformer.c": all matrices, embeddings
 // too, after Glorot and Bengio. "PyTorch": as its nn.Embedding and nn.Linear
-// begin, with standard deviation 1, and uniform between ±1/√in; biases are zero
-// in both. Both multiply embeddings by √d_model. mask: what a
-// query may see: "none" hides nothing, "causal" hides what comes later,
+// begin: the one with standard deviation 1, the other uniform between ±1/√in;
+// biases are zero in both starts. Both multiply embeddings by √d_model. mask:
+// what a query may see: "none" hides nothing, "causal" hides what comes later,
 // "window" all but its two neighbors and itself. layers: how many the signal
 // has passed. blanked, position: from 0.
 //
 // distance: |output - output when blanked|, the L2 norm over the d_model
-// numbers of the position, mean of the three sentences. It has no unit; a
-// position's output has norm √d_model = 11.3, for the norm makes it so. other:
-// the largest distance at any position of the other two sentences when only the
-// first one is blanked.
+// numbers of the position, averaged over the three sentences. It has no unit;
+// layer normalization gives each position's output the norm √d_model = 11.3.
+// other: the largest distance at any position of the other two sentences when
+// only the first one is blanked.
 //
 // With the argument "control" it blanks nothing and prints
 //
 //     sentences,positions,d_model,same,dropout
 //
-// the shape of the output; how far position 7 lies apart in two runs; and how
-// far with dropout 0.1, when each run drops other numbers.
+// the shape of the output; how far apart two runs are at position 7; and how
+// far with dropout 0.1, when each run drops different numbers.
 
 #include "lib/lab.h"
 

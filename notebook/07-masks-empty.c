@@ -1,8 +1,8 @@
 // Lab 7, continued: a query that sees nothing.
 //
-// Attention with random q, k and v, ROWS of each. A causal mask is turned
-// round, so that each query sees only what comes later, and the last one
-// nothing. With the argument "weights", the weights of attention:
+// Attention with random q, k and v, ROWS of each. A causal mask is inverted, so
+// that each query sees only what comes later, and the last one nothing. With
+// the argument "weights", the attention weights:
 //
 //     way,query,key,weight
 //
@@ -10,12 +10,12 @@
 // by a score of -∞, "score -inf"; or by a score of -1e9, "score -1e9". "causal"
 // is the right mask, to compare. query, key: from 0. weight: may be nan.
 //
-// With the argument "nan", the backward pass of the same, when no gradient
-// arrives at the last query, as if the loss did not count it:
+// With the argument "nan", its backward pass when no gradient arrives at the
+// last query, as if the loss did not count it:
 //
 //     way,out,dq,dk,dv
 //
-// How many of the ROWS · K numbers of each are not numbers (NaN).
+// These are how many of the ROWS · K numbers of each are not numbers (NaN).
 
 #include "lib/lab.h"
 
@@ -32,7 +32,7 @@ void plain_softmax(Mat scores) {
     }
 }
 
-// The weights of attention, and how many numbers of its results are NaN.
+// The attention weights, the output, and the gradients of q, k and v.
 typedef struct {
     Mat weights, out, dq, dk, dv;
 } Result;
@@ -46,7 +46,7 @@ Head new_head(Arena *arena) {
         .scale = 1 / REAL(sqrt)((real)K)};
 }
 
-// hidden = 0: hidden keys are left out; else it is their score.
+// If `hidden` is 0, hidden keys are left out; else it is their score.
 Result attention(Arena *arena, Mask mask, real hidden) {
     uint64_t state = random_key(1, FOR_PARAMETERS, 0);
     Head a = new_head(arena), d = new_head(arena);

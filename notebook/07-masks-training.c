@@ -1,23 +1,23 @@
 // Lab 7, continued: training without the causal mask.
 //
-// The same model, of one layer on each side, learns to reverse 4 to 10 letters
-// twice, from the same start and the same batches: once with the causal mask in
-// the decoder's self-attention, once without. Without it, position i can look
-// at position i+1 of the decoder's input, and there stands the very word that
-// is expected at i.
+// The same model, with one layer on each side, is trained twice to reverse 4 to
+// 10 letters, from the same start on the same batches: once with the causal
+// mask in the decoder's self-attention, once without. Without it, position i
+// can look at position i+1 of the decoder's input, which holds the very word
+// that is expected at i.
 //
 //     07-masks-training STEPS EVERY
 //
-// trains for so many steps, and every EVERY steps tests the model on 200
+// trains for STEPS steps, and after every EVERY steps tests the model on 200
 // unseen pairs:
 //
 //     mask,step,loss,accuracy,written
 //
-// mask: "causal" or "none". loss: nats per token, the true words before each
-// given (teacher forcing). accuracy: percent of tokens most probable under the
-// same condition. written: percent of tokens right where the model writes the
-// whole answer itself, greedily, word by word; each time with the mask that it
-// was trained with.
+// mask: "causal" or "none". loss: nats per token, with the true words before
+// each given (teacher forcing). accuracy: percent of tokens that are then the
+// most probable. written: percent of tokens that are right when the model
+// writes the whole answer itself, greedily, word by word; each time with the
+// mask that it was trained with.
 //
 // What the models write for some pairs goes to the file
 // build/notebook/07-masks-written.csv: mask,source,expected,written.
@@ -52,8 +52,8 @@ void step(Trainer *t, const Batch *batch, bool causal) {
     update(t, loss);
 }
 
-// Greedy decoding as you would write it first: for each word, all of what has
-// been written goes through the decoder again. out (B·P), P = target_length.
+// Greedy decoding as you would write it first: for each word, all words written
+// so far go through the decoder again. out (B·P), P = target_length.
 void write_words(Trainer *t, const Batch *batch, bool causal, int *out) {
     int B = batch->sentences, P = batch->target_length;
     Pass pass = {.arena = &t->arena, .config = &t->model->config};

@@ -1,6 +1,6 @@
 // Lab 7: what masks are for, and what goes wrong without them.
 //
-// The first argument says which test; each prints a CSV of its own. The model
+// The first argument selects the test; each prints a CSV of its own. The model
 // is a fresh one of 2 layers and d_model 64.
 //
 // leak: one word of the decoder's input is replaced. Which logits notice?
@@ -17,8 +17,8 @@
 //
 // mask: "keys" hides padded keys; "queries" lets padded queries see nothing,
 // but hides no key; "none" hides nothing. pads: how many. difference: the
-// largest change of a logit against the sentence without pads. content: the
-// largest change when the pad's embedding is replaced by other numbers.
+// largest difference of a logit from that of the sentence without pads.
+// content: its largest change when the pad's embedding gets other numbers.
 
 #include "lib/lab.h"
 #include "lib/measure.h"
@@ -68,7 +68,7 @@ void leak(Lab *lab) {
             Mask mask = causal ? causal_mask(&lab->arena, T) : none;
             words(target, T, 0);
             Mat before = logits_of(lab, source, LENGTH, none, target, mask);
-            target[changed] = FIRST_TOKEN + 1; // no word of it
+            target[changed] = FIRST_TOKEN + 1; // not in the sentence
             Mat after = logits_of(lab, source, LENGTH, none, target, mask);
             for (int i = 0; i < T; i++)
                 printf("%s,%d,%d,%.6g\n", causal ? "causal" : "none", changed,

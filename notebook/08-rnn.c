@@ -9,18 +9,18 @@
 //
 //     08-rnn MODEL LENGTH EPOCHS PAIRS
 //
-// trains one of them, tests it with a fifth as many pairs, and prints CSV, one
-// number a line:
+// trains one of them, tests it on a fifth as many pairs, and prints CSV, one
+// number per line:
 //
 //     measure,epoch,query,key,value
 //
-// measure is: parameters (their number); loss (nats a word, mean of an epoch of
-// training); seconds (of processor time for the training of this epoch, without
-// the look at the test data); word and sequence (shares of words and of whole
-// sequences that are right when the test data are decoded greedily); place
-// (share of right words at place `query` of the output, at the end); weight
-// (attention of output place `query` to input place `key` at the end, of the
-// attention model: mean over the test data). Places count from 1.
+// measure is: parameters (their number); loss (nats per word, mean of an epoch
+// of training); seconds (of processor time for the training of this epoch,
+// without the test); word and sequence (shares of words and of whole sequences
+// that are right when the test data are decoded greedily); place (share of
+// right words at place `query` of the output, after the last epoch); weight
+// (attention of output place `query` to input place `key`, after the last
+// epoch, of the attention model: mean over the test data). Places count from 1.
 
 #include "lib/lab.h"
 #include "programs/rnn.c"
@@ -127,7 +127,7 @@ int test_of(Lab *lab, const Pairs *test, int *place, Mat weights) {
     return sequences;
 }
 
-// The look at the test data after an epoch; the last time a closer one.
+// Tests after an epoch; after the last one, in more detail.
 void report_test(Lab *lab, const Pairs *test, int epoch) {
     real sums[LONGEST * LONGEST] = {0};
     Mat weights = mat(sums, lab->length, lab->length);

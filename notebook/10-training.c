@@ -2,9 +2,9 @@
 //
 //     10-training MODEL PAIRS.tsv
 //
-// For each expected token of the pairs, after the true tokens before it, a
-// line of CSV says what the model thinks of it at the end of its run (which may
-// not be the best it ever was):
+// For each expected token of the pairs, given the true tokens before it, a line
+// of CSV says how probable the model finds it at the end of its run (which may
+// not be when it was best):
 //
 //     expected,best,correct
 //

@@ -89,7 +89,7 @@ double slope(Lab *lab, real *x, double h, int method) {
 enum { ONE_SIDED, CENTRAL, TWO_STEPS, METHODS, SMALLEST = 9 };
 const char *const method_name[] = {"one-sided", "central", "two steps"};
 
-// The loss with *x moved by h, and by how much it has really moved: x + h is
+// The loss with *x moved by h, and by how much *x has really moved: x + h is
 // rounded, too.
 double moved(Lab *lab, real *x, double h, double *by) {
     const real kept = *x;

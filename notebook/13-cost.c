@@ -1,17 +1,17 @@
 // Lab 13: what attention costs, and where it overtakes the feed-forward net.
 //
 // One encoder layer without its norms, for one sentence of n tokens, in three
-// parts. Counted are the operations of products, a multiplication and an
-// addition being two: 8 n D² in the projections, 4 n² D in attention, 4 n D F in
-// the feed-forward network. The count leaves out what is not a product:
-// softmax's weights. `13-cost time LONGEST RUNS` prints for each width, length
-// up to this one, part and pass a line
+// parts. Only the operations of matrix products are counted, a multiplication
+// and an addition as two: 8 n D² in the projections, 4 n² D in attention, and
+// 4 n D F in the feed-forward network. The count leaves out what is not a
+// product, such as the softmax. `13-cost time LONGEST RUNS` prints a line for
+// each width, length up to LONGEST, part and pass:
 //
 //     d_model,length,part,pass,seconds,operations
 //
-// pass: forward, or training, which is forward and backward. seconds: of one
-// core's time, the shortest of RUNS runs, or more. operations: by the count
-// above; the backward pass has two products for each one of the forward pass.
+// pass: forward, or training, which is forward and backward. seconds: time on
+// one core, the shortest of RUNS runs or more. operations: by the count above;
+// the backward pass has two products for each one of the forward pass.
 // `13-cost memory LONGEST` prints
 //
 //     d_model,length,part,bytes

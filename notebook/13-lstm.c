@@ -10,10 +10,10 @@
 //
 // The second measures lengths from 25 to LONGEST words. what: forward, or
 // training, which is forward and backward, without the step of Adam. batch: 4
-// sentences, or 1, for which the memory of training suffices. work:
-// multiplications in matrix products, forward. chain: how many matrix products
-// of the forward pass have to wait for one another. seconds: of processor time
-// on one thread, the least of RUNS runs, or more; inf without any.
+// sentences; in training with more than 1,000 words only 1, to save memory.
+// work: multiplications in matrix products, forward. chain: how many matrix
+// products of the forward pass have to wait for one another. seconds: processor
+// time on one thread, the shortest of RUNS runs or more; inf if RUNS is 0.
 
 #include "lib/lab.h"
 #include "lib/measure.h"
@@ -47,8 +47,8 @@ Pass pass_of(Lab *lab) {
                   .config = &lab->transformer->config};
 }
 
-// In training forward and backward; else forward, layer by layer, and what a
-// layer has saved is forgotten.
+// In training forward and backward; else forward, layer by layer, and what each
+// layer has saved is discarded.
 void run_transformer(void *it, bool training) {
     Lab *lab = it;
     const Transformer *t = lab->transformer;
@@ -97,9 +97,9 @@ void run_lstm(void *it, bool training) {
     arena_release(arena, 0);
 }
 
-// In the encoder, products wait for queries, scores, contexts, output, inner
-// and outer layer. In the LSTM, for x W and then one in each step; the two
-// directions do not wait for each other.
+// In each layer of the encoder six products wait for one another: queries,
+// scores, context, output, inner and outer layer. In one of the LSTM, x W and
+// then one in each step; the two directions do not wait for each other.
 void measure(Lab *lab, bool training, int runs) {
     const Config *c = &lab->transformer->config;
     double n = lab->length, rows = lab->batch * n, F = c->d_ff;

@@ -7,9 +7,9 @@
 //
 //     sentence,position,word,logit
 //
-// sentence: the number of the pair in the file; position: of the expected
-// token, so position 0 has read nothing but the start token; word: number in
-// the target vocabulary. All count from 0. Nine digits give back a float.
+// sentence: the number of the pair in the file; position: that of the expected
+// token, so position 0 has read nothing but the start token; word: its number
+// in the target vocabulary. All count from 0. Nine digits determine a float.
 
 #include "lib/lab.h"
 

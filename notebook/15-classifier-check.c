@@ -1,24 +1,24 @@
 // Lab 15, continued: is the classifier right? In double precision.
 //
-// The first argument says which test; each prints a CSV of its own. The model
+// The first argument selects the test; each prints a CSV of its own. The model
 // is small, all its parameters are random, and its batch is padded.
 //
-// gradients: every element of every gradient against finite differences, in
-// columns of measure.h behind
+// gradients: every element of every gradient against finite differences. The
+// columns of measure.h follow
 //
 //     norm,hidden
 //
-// norm: post or pre. hidden: where padding is, "both" (attention and mean),
-// "attention" or "neither". Positions are learned here, so that they have a
-// gradient.
+// norm: post or pre. hidden: from what padding is hidden, "both" (attention and
+// mean), "attention" or "neither". Positions are learned here, so that they
+// have a gradient.
 //
-// values: one step of training, for another program to repeat, behind norm.
+// values: one step of training, for another program to repeat, after norm.
 //
-// pads: one sentence with up to MOST_PADS pads behind it.
+// pads: one sentence followed by up to MOST_PADS pads.
 //
 //     hidden,pads,difference
 //
-// difference: the largest change of a logit against no pads.
+// difference: the largest difference of a logit from that without pads.
 
 #define TRANSFORMER_DOUBLE
 #include "lib/lab.h"
@@ -34,7 +34,7 @@ int ids[B * S] = {5, 7, 4, 8, 6, END, 6, 4, END, PAD, PAD, PAD,
                         8, 7, 7, 5, END, PAD};
 int answers[B] = {4, 5, 4};
 
-int hidden; // where padding is
+int hidden; // from what padding is hidden: one of the above
 
 Trainer new_lab(int norm, int positions) {
     Config config = {.layers = 2, .d_model = D, .heads = 3, .d_ff = 7,
@@ -44,7 +44,7 @@ Trainer new_lab(int norm, int positions) {
     return random_trainer(classifier_outline, &config);
 }
 
-// The masks that hide padding where it is hidden.
+// The masks that hide padding as `hidden` says.
 Hidden hide(Arena *arena, const Batch *b) {
     Mask none = {0}, mask = padding_mask(arena, b->source, b->sentences,
                                          b->source_length);

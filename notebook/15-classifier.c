@@ -1,14 +1,14 @@
-// Lab 15: an encoder-only classifier, trained and looked into.
+// Lab 15: an encoder-only classifier, trained and examined.
 //
 //     15-classifier PADDING LAYERS POSITIONS STEPS SEED SENTENCE
 //
 // learns from data/lamp.train.tsv whether the lamp was on, and answers for the
 // sentences of data/lamp.test.tsv, which it has never seen. PADDING is hidden
 // from attention and from the mean, or counted by both. POSITIONS are
-// sinusoidal or none. A classifier with 0 layers is a bag of words. Start and
-// order of the training follow from SEED.
+// sinusoidal or none. A classifier with 0 layers is a bag of words. SEED
+// determines the initial parameters and the order of training.
 //
-// It prints CSV, one number a line:
+// It prints CSV, one number per line:
 //
 //     measure,layer,head,query,key,value
 //
@@ -18,7 +18,7 @@
 //     parameters  their number
 //     loss        nats, mean of the EVERY steps up to step `key`
 //     right       percent of the test sentences, each with `key` pads
-//     changed     percent of them whose answer is another than without pads
+//     changed     percent of them whose answer is not the one without pads
 //     length      percent right of the sentences of `key` words
 //     turned      percent of the answers that change when one switch is turned
 //                 from on to off or back; key: the role of that switch
@@ -43,8 +43,8 @@ const char *const role_name[] = {"deciding", "before", "after", "question",
 typedef struct {
     Checkpoint c; // with the two vocabularies
     Pairs train, test;
-    bool counted; // padding is
-    int on, off, question; // numbers of "on", "off" and "?"
+    bool counted; // whether padding counts
+    int on, off, question; // the tokens "on", "off" and "?"
 } Lab;
 
 // The masks of a pass: of padding, or none if it counts.
@@ -68,7 +68,7 @@ double step(Lab *lab, const Batch *b) {
     return loss.loss / (double)loss.tokens;
 }
 
-// Trains for so many steps, and prints the loss.
+// Trains for `steps` steps, and prints the loss.
 void train_classifier(Lab *lab, int steps) {
     Trainer *t = &lab->c.trainer;
     int n = lab->train.count, batches = n / B;
@@ -92,7 +92,7 @@ void train_classifier(Lab *lab, int steps) {
 
 // ## Testing
 
-// One sentence alone, with so many pads behind it -> the most probable answer.
+// One sentence alone, followed by `pads` pads -> the most probable answer.
 // s keeps what the pass has computed, until the arena is released.
 int classify(Lab *lab, ClassifierSaved *s, Sentence sentence, int pads) {
     Arena *arena = &lab->c.trainer.arena;
@@ -113,7 +113,7 @@ bool is_switch(const Lab *lab, int word) {
     return word == lab->on || word == lab->off;
 }
 
-// The role of each word of a sentence, and where the two stand that matter.
+// The role of each word of a sentence, and the places of the two that matter.
 typedef struct {
     int role[LONGEST + 1], deciding, question;
 } WordRoles;
@@ -173,7 +173,7 @@ void test_words(Lab *lab) {
                100.0 * turned.yes[k] / turned.of[k]);
 }
 
-// What pads behind a sentence do to the answer.
+// What pads after a sentence do to the answer.
 void test_pads(Lab *lab) {
     const int pads[] = {0, 1, 2, 4, 8, 16, MOST_PADS};
     int right[7] = {0}, changed[7] = {0}, n = lab->test.count;
@@ -202,9 +202,9 @@ Mat weights_of(const ClassifierSaved *s, int l, int h) {
     return slice_rows(all, h * all.cols, all.cols);
 }
 
-// What the words of a sentence look at, mean over all of them, for the mean at
-// the top counts them all alike; and what it would be if each looked at all
-// words alike.
+// What the words of a sentence look at, averaged over all of them, as the mean
+// at the top counts them all equally; and what that would be if each looked at
+// all words equally.
 void look_at_roles(Lab *lab) {
     double weight[MOST_LAYERS][H][ALL_ROLES] = {{{0}}}, alike[ALL_ROLES] = {0};
     int L = lab->c.trainer.model->config.layers, n = lab->test.count;
@@ -232,7 +232,7 @@ void look_at_roles(Lab *lab) {
     }
 }
 
-// A sentence of one's own.
+// The sentence given on the command line.
 Sentence read_sentence(const Lab *lab, const char *text) {
     if (!valid_utf8(text))
         fail("the sentence is not valid UTF-8");

@@ -1,6 +1,6 @@
 // Lab 16, continued: is the GPT right? In double precision.
 //
-// The first argument says which test; each prints a CSV of its own. The model
+// The first argument selects the test; each prints a CSV of its own. The model
 // is small, and all its parameters are random.
 //
 //     gradients   every element of every gradient against finite differences

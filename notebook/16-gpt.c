@@ -1,4 +1,4 @@
-// Lab 16: a GPT that learns this book, trained and asked.
+// Lab 16: a GPT that learns this book, trained and queried.
 //
 //     16-gpt train TOKENS D_MODEL STEPS SEED PREFIX
 //
@@ -8,18 +8,18 @@
 //
 //     parameters  their number
 //     embedding   how many of them are in the embedding and the output's bias
-//     tokens      of the training text
-//     kinds       of tokens in the vocabulary
+//     tokens      in the training text
+//     kinds       of tokens, in the vocabulary
 //     train       bits per character, mean of the steps since the line before
 //     held_out    bits per character of data/book.valid.txt
 //
-// The last two are measured at the last step, at half of all steps, at a
-// quarter, and so on. Then the model goes to PREFIX-STEP.safetensors, unless
-// PREFIX is "-".
+// The last two are measured after all steps, after half of them, after a
+// quarter, and so on. Each time the model is saved as PREFIX-STEP.safetensors,
+// unless PREFIX is "-".
 //
 //     16-gpt next MODEL PROMPT TEMPERATURE TOP_K TOP_P
 //
-// asks such a model what comes behind the prompt. CSV:
+// asks such a model what comes after the prompt. CSV:
 //
 //     token,probability
 
@@ -29,7 +29,7 @@
 
 enum { HALVES = 6 };
 
-// Whether to measure the model after so many of the steps.
+// Whether to measure the model after this step.
 bool time_to_measure(int64_t step, int64_t steps) {
     bool now = false;
     for (int k = 0; k < HALVES; k++)

@@ -1,11 +1,11 @@
 // Lab 17, continued: are the changes right? In double precision.
 //
-// The first argument says which test; each prints a CSV of its own. The models
+// The first argument selects the test; each prints a CSV of its own. The models
 // are small, all their parameters are random, and there is one for each change;
 // a second argument chooses one of them.
 //
 //     gradients   every element of every gradient against finite differences
-//     gains-1     the same where all gains are 1, which is too weak
+//     gains-1     the same with all gains 1, which is too weak a test
 //     values      one step of training, for another program to repeat
 //     future      one token of each text replaced by another
 //     cache       token by token with the cache, against the forward pass
@@ -326,5 +326,5 @@ int main(int argc, char **argv) {
         distance();
     else
         fail("17-since-2017-check gradients, gains-1, values, future or cache, "
-             "and perhaps a model; same; or distance");
+             "each with or without a model; same; or distance");
 }

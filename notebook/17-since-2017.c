@@ -10,13 +10,13 @@
 //     today         the four together, and linear layers without biases
 //
 // The inner width of the feed-forward network is chosen so that there are as
-// many parameters as without a change, or a few less. CSV:
+// many parameters as without a change, or slightly fewer. CSV:
 //
 //     measure,step,value
 //
 //     parameters  their number
 //     inner       the inner width
-//     cache       numbers that the cache keeps for a position
+//     cache       numbers that the cache keeps per position
 //     seconds     processor time of the training steps up to here
 //     train       bits per character, mean of the steps since the line before
 //     held_out    bits per character of data/book.valid.txt
@@ -25,7 +25,7 @@
 //
 //     17-since-2017 sizes
 //
-// is the same without training: CSV of change, parameters, inner, cache.
+// prints the sizes without training: CSV of change, parameters, inner, cache.
 
 #define GPT_NO_MAIN
 #include "programs/gpt.c"
@@ -73,7 +73,7 @@ Config changed(Config config, const Modern *modern) {
     return config;
 }
 
-// What the cache keeps for a position: keys and values of all layers.
+// How many numbers the cache keeps per position: keys and values of all layers.
 int cached(const Config *c, const Modern *m) {
     return 2 * c->layers * m->key_heads * (c->d_model / c->heads);
 }
@@ -84,8 +84,8 @@ typedef struct {
     Trainer trainer;
 } Lab;
 
-// Everything about the model is in c, as gpt would train it; of c's trainer
-// only the recipe is used.
+// c describes the model as gpt would train it; of c's trainer, only the recipe
+// is used.
 Lab lab_new(const Checkpoint *c, const Modern *modern) {
     Config config = changed(c->settings.config, modern);
     Lab lab = {modern_zeros(&config, modern), modern_zeros(&config, modern),
@@ -138,8 +138,8 @@ void run_lab(Lab *lab, const GptText *train, const GptText *held_out) {
     }
 }
 
-// A run of lab 16 with these steps and this seed: what begin_training makes of
-// it, and its text.
+// A run of lab 16 with these steps, this seed and this text, as begin_training
+// makes it.
 Checkpoint begin_lab(char *steps, char *seed, char *text) {
     char *words[] = {"gpt", "train", "", "--tokens", "bpe", "--steps", steps,
                      "--seed", seed};

@@ -1,12 +1,12 @@
 // Lab 18: what the models of pretrained.h say, for another program to repeat.
-// Each prints a CSV. IDS are numbers of tokens.
+// Each command prints a CSV. IDS are numbers of tokens.
 //
 // logits FOLDER IDS: GPT-2; after each token, all at once and with the cache.
 //
 //     position,token,whole,cached
 //
-// greedy FOLDER N IDS: N tokens, each the likeliest, all positions anew for
-// each of them and with the cache.
+// greedy FOLDER N IDS: N tokens, each the likeliest: with all positions
+// recomputed for each of them, and with the cache.
 //
 //     step,whole,cached
 //
@@ -38,7 +38,7 @@ typedef struct {
 Ids read_ids(char **word, int words) {
     Ids ids = {.count = words};
     if (words < 1 || words > MOST_IDS)
-        fail("from 1 to %d tokens are wanted", MOST_IDS);
+        fail("1 to %d tokens are expected", MOST_IDS);
     for (int i = 0; i < words; i++)
         ids.id[i] = atoi(word[i]);
     return ids;

@@ -3,18 +3,18 @@
 //
 //     19-machines divisor
 //
-// A batch of two sentences, one with a single expected word, a label, and one
-// with `words` of them, in two micro-batches. How far is the gradient from that
-// of the whole batch, as a share of its length, if each part is divided by the
+// A batch of two sentences, one with a single expected word and the other with
+// `words` of them, in two micro-batches. How far is the gradient from that of
+// the whole batch, as a share of its norm, if each part is divided by the
 // tokens of the whole, and if the mean of the parts' means is taken instead?
 //
 //     words,whole,means
 //
 //     19-machines train DATA.tsv VALID.tsv DIVISOR PARTS STEPS SEED
 //
-// trains on batches of 64 pairs drawn at random, in so many parts. DIVISOR is
-// whole or means. Every twentieth of the run it prints the cross-entropy and
-// the share of tokens that are right on VALID.tsv, in nats.
+// trains on batches of 64 pairs drawn at random, each in PARTS parts; DIVISOR
+// is whole or means. Twenty times in the run it prints the cross-entropy in
+// nats and the share of tokens that are right on VALID.tsv.
 //
 //     step,loss,accuracy
 //
@@ -28,8 +28,8 @@
 //
 //     mpirun -n 2 19-machines ping COUNT
 //
-// The seconds that a message of so many bytes takes from rank to rank: half of
-// the time there and back, the shortest of several rounds.
+// The seconds that a message of `bytes` bytes takes from rank to rank: half of
+// the time there and back, the shortest of COUNT rounds (fewer for long ones).
 //
 //     bytes,seconds
 
@@ -39,8 +39,8 @@
 
 // ## The divisor
 
-// The gradient of a batch in parts. If `means` is set it is the mean of the
-// parts' means, which is wrong if their tokens differ in number.
+// The gradient of a batch in parts. If `means` is set, it is the mean of the
+// parts' means, which is wrong if they differ in their number of tokens.
 Loss gradient_in_parts(Trainer *t, const Batch *batch, bool means) {
     Loss total = {0};
     int full = min_int(batch->sentences, world.micro_batches);
@@ -70,7 +70,7 @@ double distance(const real *a, const real *b, size_t n) {
 
 const Recipe recipe = {.rate = 1e-4, .warmup = 100, .clip = 1, .seed = 1};
 
-// So many words of a vocabulary, drawn at random.
+// `count` words of a vocabulary, drawn at random.
 int *random_words(Arena *arena, int count, int vocab, uint64_t *state) {
     int *id = arena_take(arena, (size_t)count, sizeof *id);
     for (int i = 0; i < count; i++)
@@ -114,9 +114,9 @@ void print_divisors(void) {
     trainer_free(&t);
 }
 
-// ## The same as a training
+// ## The same in training
 
-// Steps until the last; a batch is drawn as a step's noise is, from its key.
+// Steps until the last; a step's batch, like its dropout, follows from a key.
 void train_in_parts(Trainer *t, const Pairs *data, const Pairs *valid,
                     bool means) {
     enum { B = 64 };
@@ -205,7 +205,7 @@ void time_step(const char *name) {
     trainer_free(&t);
 }
 
-// One message of so many bytes from rank 0 to rank 1 and back.
+// One message from rank 0 to rank 1 and back.
 void there_and_back(char *message, int bytes) {
     int other = 1 - world.rank;
     if (world.rank == 0)

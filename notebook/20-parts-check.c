@@ -4,9 +4,9 @@
 //
 // Every element of every gradient against finite differences, in a small model
 // with learned positions, whose parameters are all random and whose batch is
-// padded:
+// padded. The columns are
 //
-//     without, and the columns of measure.h
+//     without, and those of measure.h
 //
 //     20-parts-check same
 //

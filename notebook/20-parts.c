@@ -9,17 +9,17 @@
 //     parameters,step,loss,right
 //
 // loss: nats per word, mean of this tenth of the training. right: of TEST pairs
-// that are made with another key, the percentage written without a mistake. As
-// the true words before each are given, a pair counts only if all are right,
-// which is then what greedy decoding would write.
+// that are made with another key, the percentage written without a mistake. The
+// true words before each are given; but if all are right, greedy decoding would
+// have written the same.
 //
 // TASK and PART are those of the tables `tasks` and `parts`. NAME may be heads,
 // width (d_model), layers, or pairs: how many different pairs there are to
-// train on; without it, none is seen twice on purpose.
+// train on; without it, every pair is drawn anew.
 //
 //     20-parts pairs TASK SEED COUNT
 //
-// prints so many pairs of a task, as `transformer train` reads them.
+// prints COUNT pairs of a task, as `transformer train` reads them.
 
 #include "lib/lab.h"
 #include "lib/measure.h"

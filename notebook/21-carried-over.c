@@ -13,14 +13,14 @@
 // its parameters and learns from a few labeled sentences. Another one begins
 // with random parameters.
 //
-// It prints CSV, one number a line:
+// It prints CSV, one number per line:
 //
 //     measure,steps,frozen,examples,key,value
 //
-//     known     percent of the expected words of other text that are guessed,
-//               by the encoder `before` and `after` it was a classifier
-//     right     percent of 400 sentences that the classifier gets right, whose
-//               noun was in `labelled` sentences or `never`
+//     known     percent of the expected words of other text that are guessed
+//               right by the encoder, `before` and `after` it was a classifier
+//     right     percent of 400 sentences that the classifier gets right; their
+//               nouns were in `labelled` sentences, or `never`
 //
 // `steps` are those of learning from text, before the LABEL_STEPS of the
 // classifier; with 0 it begins with random parameters. `frozen` says what stays
@@ -29,7 +29,7 @@
 //
 //     21-carried-over sentences SEED
 //
-// prints ten sentences of the text and ten labelled ones: what,label,sentence.
+// prints ten sentences of the text and ten labeled ones: what,label,sentence.
 
 #include "lib/lab.h"
 #include "lib/measure.h"
@@ -43,12 +43,12 @@ enum { D = 64, H = 4, L = 2, B = 32, TEXT = 6000, OTHER_TEXT = 300, TEST = 400,
 //
 // Its patterns and kinds of nouns are in nouns.h.
 
-// What random numbers are for, beside transformer.c's own purposes.
+// What random numbers are for, besides the purposes in transformer.c.
 enum { FOR_TEXT = 100, FOR_LABELLED, FOR_TEXT_ORDER, FOR_LABEL_ORDER,
        FOR_MASKS };
 
-// Noun k, two syllables: a consonant and a vowel each, of 14 and 5. Nouns of
-// one kind have nothing in common.
+// Noun k: two syllables, each of one of 14 consonants and one of 5 vowels. The
+// nouns of a kind have nothing in common.
 void append_noun(char *line, int k) {
     const char *consonant = "bdfgklmnprstvz", *vowel = "aeiou";
     int number = k * 1237 % (14 * 5 * 14 * 5);
@@ -104,13 +104,13 @@ int draw_labelled(char line[LINE], int which, uint64_t *state) {
 typedef struct {
     Vocab words, groups; // [mask] is a word
     int mask;  // its number
-    int apart; // one word in so many is hidden; 0: the next word is guessed
+    int apart; // one word in `apart` is hidden; 0: the next word is guessed
     Pairs text, other, examples, known, unknown; // targets are the sentences
     int label_steps;
     uint64_t seed;
 } Lab;
 
-// n sentences, labelled or of the text. source: the kind, or nothing.
+// n sentences, labeled or of the text. source: the kind, or nothing.
 Pairs new_sentences(const Lab *lab, int n, bool labelled, int which,
                     uint64_t key) {
     uint64_t state = random_key(lab->seed, labelled ? FOR_LABELLED : FOR_TEXT,
@@ -207,7 +207,7 @@ void draw_order(int *order, int n, int count, uint64_t *state) {
         order[i] = random_below(count, state);
 }
 
-// On to so many steps.
+// Trains until t->step is `steps`.
 void learn_text(const Lab *lab, Trainer *t, int64_t steps) {
     uint64_t state = random_key(lab->seed, FOR_TEXT_ORDER, (uint64_t)t->step);
     while (t->step < steps) {
@@ -220,7 +220,7 @@ void learn_text(const Lab *lab, Trainer *t, int64_t steps) {
     }
 }
 
-// Percent of the words of other text that are guessed.
+// Percent of the expected words of other text that are guessed right.
 double words_known(const Lab *lab, Trainer *t) {
     uint64_t state = random_key(lab->seed, FOR_MASKS, 0);
     int order[OTHER_TEXT];
@@ -235,7 +235,7 @@ double words_known(const Lab *lab, Trainer *t) {
 
 // ## Learning from labels
 
-// A batch of labelled sentences: the source is read, the kind is expected.
+// A batch of labeled sentences: the sentence is read, its kind is expected.
 Batch labelled_batch(Arena *arena, const Pairs *p, const int *order, int n) {
     Batch b = make_batch(arena, p, order, n);
     int *kind = arena_take(arena, (size_t)n, sizeof *kind);
@@ -245,7 +245,7 @@ Batch labelled_batch(Arena *arena, const Pairs *p, const int *order, int n) {
                    .source_length = b.target_length};
 }
 
-// Percent of labelled sentences that are classified rightly.
+// Percent of labeled sentences that are classified correctly.
 double right(const Lab *lab, Trainer *t, const Pairs *p) {
     int order[TEST];
     for (int i = 0; i < TEST; i++)
@@ -271,7 +271,7 @@ const char *const frozen_prefix[FREEZINGS][3] = {
     {NULL}, {"source_embedding"}, {"source_embedding", "encoder.0."},
     {"source_embedding", "encoder."}};
 
-// A frozen tensor has no gradient: so its moments stay 0, and so does its step.
+// A frozen tensor gets the gradient 0, so its moments and its steps stay 0.
 void freeze(Transformer *gradient, int frozen) {
     TensorList *l = &gradient->list;
     for (int i = 0; i < l->tensors; i++) {
@@ -360,7 +360,7 @@ void print_sentences(uint64_t seed) {
     }
 }
 
-// The encoder learns; on the way and at the end, classifiers begin from it.
+// The encoder learns; along the way and at the end, classifiers begin from it.
 void carry(const Lab *lab, int steps) {
     const int examples[] = {10, 30, 100, 300, MOST_EXAMPLES};
     Trainer reader = new_trainer(lab, lab->words.count);
