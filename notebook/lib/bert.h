@@ -2,18 +2,18 @@
 //
 // BERT (Devlin and others, 2018) is the encoder of chapter 7 in the paper's own
 // form, post-norm, with no mask but that of padding, so that every token sees
-// all others. It was trained to say which words were hidden. Its differences:
+// all others. It was trained to guess which words were hidden. The differences:
 //
 //     embeddings   of token, position and segment are added and normalized;
 //                  a text by itself is segment 0
 //     ε            is 1e-12 in its norms, not 1e-5
 //     activation   GELU by the error function, as in chapter 5
-//     output       a linear layer, GELU and a norm come before the logits,
-//                  whose matrix is the embedding's; they have a bias
+//     output       a linear layer, GELU and a norm come before the output
+//                  layer, whose matrix is the embedding's; it has a bias
 //
-// In its file, matrices are [out, in], so each is looked at transposed; and old
-// files call gain and bias of a norm gamma and beta. Include this file after
-// gpt2.h.
+// In its file, matrices are [out, in], so each is used through a transposed
+// view; and old files call the gain and bias of a norm gamma and beta. Include
+// this file after gpt2.h.
 
 // ## Its tokens
 //
@@ -22,20 +22,20 @@
 //     clean     control characters and U+FFFD are dropped, white space of any
 //               kind is a blank
 //     space     a Chinese character is a word: blanks are put around it
-//     lower     capitals become small, accents are dropped: for that, letters
+//     lower     capitals become small letters, and accents are dropped: letters
 //               are decomposed (é is e and an accent) and marks left out
 //     split     at blanks; and each punctuation mark is a word. All signs of
-//               ASCII count as such, also $ and +, which Unicode calls symbols
+//               ASCII count as such, even $ and +, which Unicode calls symbols
 //
 // The second cuts each word into pieces, from left to right, each the longest
 // that the vocabulary has. A piece that does not begin a word is written with
-// ## before it. If there is no piece anywhere, the *whole* word is [UNK].
+// ## before it. If no piece fits at some place, the *whole* word is [UNK].
 //
 //     "Das Großraumbüro!"   ->   das gr ##o ##ß ##ra ##um ##bu ##ro !
 //
-// This is what the hub's own programs do, letter by letter: capital Σ becomes σ
-// also at the end of a word, where Greek has ς. A model's files may say that
-// capitals or accents stay, or that Chinese characters do not stand apart.
+// The hub's own programs, too, go letter by letter: capital Σ becomes σ even at
+// the end of a word, where Greek has ς. A model's files may say that capitals
+// or accents stay, or that Chinese characters do not stand apart.
 //
 // How to check it: another program gives the same tokens.
 
@@ -63,8 +63,8 @@ int combining_class(int c) {
 
 enum { LONGEST_DECOMPOSITION = 4 };
 
-// Writes what a character is made of, down to the last; returns how many. A
-// syllable of Hangul has two or three parts, by its number.
+// Writes the characters that one decomposes into in the end; returns how many.
+// The two or three parts of a Hangul syllable follow from its number.
 int decompose(int *to, int c) {
     const int *parts = row_up_to(TABLE(decompositions), c);
     int s = c - 0xac00, n = 0;
@@ -136,7 +136,7 @@ char *normal_form(const WordPieces *w, const char *text) {
         if (w->strip && IN(marks, c[i]))
             continue;
         to = write_utf8(to, w->lower ? small_letter(c[i]) : c[i]);
-        if (w->lower && c[i] == CAPITAL_I_DOT) // its small form has two
+        if (w->lower && c[i] == CAPITAL_I_DOT) // its small form is two of them
             to = write_utf8(to, DOT_ABOVE);
     }
     free(c);
@@ -145,9 +145,9 @@ char *normal_form(const WordPieces *w, const char *text) {
 
 // ## Pieces
 
-// The longest piece at text[first], of a word that ends at `length`: its token
-// and where it ends; -1 if there is none. `piece` is scratch for `longest`
-// bytes and a few more.
+// The token of the longest piece from text[first] to *end at most, -1 if there
+// is none; *end becomes where it ends. `piece` is scratch for `longest` bytes
+// and a few more.
 int longest_piece(const WordPieces *w, const char *text, int first, int *end,
                   char *piece) {
     char *start = piece + sprintf(piece, first ? "##" : "");
@@ -196,7 +196,7 @@ void cut_form(Sentence *s, const void *of, const char *text) {
     }
 }
 
-// Those of a text without words that are found before it has its normal form.
+// Those of a text from which the words that are found first have been cut.
 void cut_text(Sentence *s, const void *of, const char *text) {
     const WordPieces *w = of;
     char *form = normal_form(w, text);
@@ -204,8 +204,8 @@ void cut_text(Sentence *s, const void *of, const char *text) {
     free(form);
 }
 
-// A text -> [CLS], their tokens, [SEP]; the caller frees
-// them. A character becomes as many tokens as it is decomposed into, at most.
+// A text -> [CLS], the tokens of its words, [SEP]; the caller frees them. A
+// character becomes at most as many tokens as it decomposes into.
 Sentence cut_words(const WordPieces *w, const char *text) {
     check_text(text);
     size_t most = LONGEST_DECOMPOSITION * strlen(text) + 2;
@@ -223,7 +223,7 @@ bool is_named(const Tokens *t, int special, const Json *text) {
     return text && text->text && token_number(t, text->text) == t->special[special];
 }
 
-// What is put around a text must be [CLS] and [SEP]. Older files say so in one
+// What is put around a text must be [CLS] and [SEP]. Older files say it in one
 // way, later ones in another.
 void check_template(const Tokens *t) {
     const Json *after = setting(&t->whole, "post_processor");
@@ -242,8 +242,8 @@ void check_template(const Tokens *t) {
              t->path, special_key[CLS].usual[1], special_key[SEP].usual[1]);
 }
 
-// How a text gets its normal form, and what is a word. tokenizer.json says it
-// if it is there; switches of tokenizer_config.json hold all the same.
+// How a text gets its normal form, and what is a word. tokenizer.json says so
+// if it is there, but switches of tokenizer_config.json override it.
 void read_switches(WordPieces *w) {
     const JsonFile *whole = &w->tokens.whole, *c = &w->tokens.config;
     bool chain = whole->values;
@@ -266,7 +266,7 @@ void read_switches(WordPieces *w) {
     if (child_of(setting(c, "never_split")))
         fail("%s: never_split is not known to this program", c->path);
     if (unknown && !is_named(&w->tokens, UNK, unknown))
-        fail("%s: unk_token is not that of the other files", model.path);
+        fail("%s: unk_token is not the one in the other files", model.path);
     free(form.path);
     free(words.path);
     free(model.path);
@@ -305,7 +305,7 @@ const char *const bert_ignored[] = {
     "position_ids", "pooler.", "cls.seq_relationship.",
     "cls.predictions.decoder.", "classifier.", "qa_outputs.", NULL};
 
-// The encoder, and what stands before and behind it.
+// The encoder, and what stands before and after it.
 typedef struct {
     Transformer *base; // sizes, embedding, positions, encoder, bias of the
                        // output layer, and the list of all tensors
@@ -314,10 +314,10 @@ typedef struct {
     bool head;         // for masked words; many models have none
     Linear transform;  // (D,D)
     Norm transform_norm;
-    real stretch;      // of what is normalized, for the sake of ε
+    real stretch;      // a norm's input times this: see "Forward"
 } Bert;
 
-// The sizes; `epsilon` and `segments` are what Config does not know.
+// The sizes; Config has no fields for `epsilon` and `segments`.
 Config bert_config(const char *folder, double *epsilon, int *segments) {
     JsonFile f = read_hub_config(folder, "bert");
     Config c = {.norm = POST_NORM, .positions = LEARNED, .activation = GELU,
@@ -389,8 +389,8 @@ Bert *bert_outline(const Config *c, int segments) {
     return b;
 }
 
-// When the numbers have their place: from now on, all matrices but embeddings
-// are seen as (in,out).
+// For when the numbers have their places: from now on, all matrices but the
+// embeddings are seen as (in,out).
 void turn_bert(Bert *b) {
     const TensorList *l = &b->base->list;
     for (Tensor *t = l->tensor; t < l->tensor + l->tensors; t++)
@@ -421,7 +421,7 @@ void bert_free(Bert *b) {
 
 // ## Forward
 //
-// norm_forward has ε = 1e-5. Another one is reached by stretching: the mean and
+// norm_forward has ε = 1e-5. Another ε is reached by stretching: the mean and
 // the deviation of s x are s times those of x, so
 //
 //     norm(s x) = s (x - μ)/√(s² σ² + 1e-5) = (x - μ)/√(σ² + 1e-5/s²)
@@ -435,7 +435,7 @@ Mat stretched_norm(Pass *pass, const Bert *b, const Norm *w, Mat x) {
     return norm_forward(pass, &s, w, x);
 }
 
-// ids (T), T ≤ P -> (T,D): what the model knows of each token
+// ids (T), T ≤ P -> (T,D): the encoding of each token
 Mat bert_forward(Pass *pass, const Bert *b, const int *ids, int T) {
     const Transformer *t = b->base;
     EmbeddingSaved embedding;
@@ -460,14 +460,14 @@ Mat bert_forward(Pass *pass, const Bert *b, const int *ids, int T) {
     return x;
 }
 
-// Fails where numbers have overflowed: they no longer mean anything.
+// Fails if numbers have overflowed: then they no longer mean anything.
 void check_finite(Mat m) {
     for (int i = 0; i < m.rows * m.cols; i++)
         if (!isfinite(m.at[i]))
             fail("the model's numbers are not finite");
 }
 
-// hidden (N,D) of any tokens -> logits (N,V) of what stands, or stood, there
+// hidden (N,D) of any tokens -> logits (N,V) of the words in their places
 Mat bert_logits(Pass *pass, const Bert *b, Mat hidden) {
     Mat x = linear_forward(pass, &b->transform, hidden);
     Mat active = arena_mat(pass->arena, x.rows, x.cols);

@@ -6,29 +6,29 @@
 // so that nothing is ever unknown. And it cuts the text into pieces, inside
 // which pairs are joined, by a pattern:
 //
-//     's|'t|'re|'ve|'m|'ll|'d     the ends of English words
+//     's|'t|'re|'ve|'m|'ll|'d     the endings of English words
 //     | ?\p{L}+                   letters, with a blank in front or without
 //     | ?\p{N}+                   digits, likewise
 //     | ?[^\s\p{L}\p{N}]+         anything else, likewise
-//     |\s+(?!\S)                  white space, but for the last of it
+//     |\s+(?!\S)                  white space but its last character
 //     |\s+                        white space
 //
 //     "I'm 25   years"   ->   [I] ['m] [ 25] [  ] [ years]
 //
-// What is a letter, a digit or white space, Unicode says. \s is the property
+// Unicode says what is a letter, a digit or white space. \s is the property
 // White_Space: not U+001C to U+001F, which Python's isspace takes for space.
 //
 // The file vocab.json gives each token its number, and merges.txt the pairs in
 // the order in which they were learned. Since JSON has no bytes, both write a
-// character for each byte: itself if it can be seen and is no blank, and else
-// one from U+0100 on. A blank becomes Ġ (U+0120), a newline Ċ.
+// character for each byte: the byte itself if it is visible and not a blank,
+// else one from U+0100 on. A blank becomes Ġ (U+0120), a newline Ċ.
 //
 // How to check it: tokens, put side by side, give back every text; and another
 // program cuts the same text into the same tokens.
 
 // ## What a tokenizer consists of
 
-// A merge: two tokens, and the one that they make. Those of a lower rank were
+// A merge: two tokens, and the one that they make. Merges of a lower rank were
 // learned earlier.
 typedef struct {
     int left, right, made, rank;
@@ -48,7 +48,7 @@ bool is_visible(int byte) {
     return (byte > ' ' && byte < 0x7f) || (byte > 0xa0 && byte != 0xad);
 }
 
-// The character of a byte: itself, or 256 and the number of such bytes before.
+// The character of a byte: itself, or 256 + the number of hidden bytes before.
 int character_of(int byte) {
     int hidden = 0;
     for (int b = 0; b < byte; b++)
@@ -67,8 +67,8 @@ int byte_of(int character) {
     return -1;
 }
 
-// Prints a token: one that was added as it is, any other as the bytes that it
-// stands for, and a row without a token as nothing.
+// Prints a token: an added word as it is, any other as the bytes that it stands
+// for, and nothing for a row without a token.
 void print_token(FILE *file, const Tokens *t, int id) {
     const char *text = t->text[id] ? t->text[id] : "";
     if (find_added(t, text))
@@ -80,7 +80,7 @@ void print_token(FILE *file, const Tokens *t, int id) {
 
 // ## Reading
 
-// The bytes among the tokens. What was not added is a text of bytes.
+// Finds the bytes' tokens. Any token that was not added is a text of bytes.
 void read_bytes_of(BytePairs *b) {
     const Tokens *t = &b->tokens;
     for (int i = 0; i < t->count; i++) {
@@ -112,8 +112,8 @@ const Rule *find_rule(const BytePairs *b, int left, int right) {
     return bsearch(&key, b->rule, b->rules, sizeof key, compare_rules);
 }
 
-// Appends a merge: "left right", or only the left one. Its number tells where in
-// the file it is.
+// Appends a merge: left and right, or if right is NULL, both of them in `left`,
+// with a blank between. `number` is its place in the file.
 void add_rule(BytePairs *b, const char *left, const char *right, int number,
               const char *path) {
     const char *blank = strchr(left, ' ');
@@ -181,8 +181,8 @@ void check_rules(BytePairs *b, const char *path) {
     free(made);
 }
 
-// What tokenizer.json says besides the vocabulary: nothing is done to the text
-// before, and nothing put around it after.
+// What tokenizer.json says besides the vocabulary. It must do nothing to the
+// text before it is cut, and put nothing around it afterwards.
 void read_pipeline(BytePairs *b) {
     const Tokens *t = &b->tokens;
     const Json *after = setting(&t->whole, "post_processor");
@@ -305,7 +305,7 @@ void cut_plain_bytes(Sentence *s, const void *of, const char *text) {
     }
 }
 
-// Of one without those that are found before it is normalized. Here nothing is.
+// Those of a text from which the words that are found first have been cut.
 void cut_around_normalized(Sentence *s, const void *of, const char *text) {
     const BytePairs *b = of;
     cut_around(s, &b->tokens, true, cut_plain_bytes, b, text);

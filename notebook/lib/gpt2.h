@@ -1,8 +1,8 @@
 // gpt2.h, used by lab 18: GPT-2, with the parameters that were published.
 //
-// It is the GPT of modern.h without the four changes, and so that of gpt.h, but
-// for four things, each of which would go unnoticed by every check of names and
-// shapes:
+// It is the GPT of modern.h without the four changes, and so that of gpt.h,
+// except for four things, none of which a check of names and shapes would
+// notice:
 //
 //     embeddings     are added as they are, not multiplied by √D
 //     activation     GELU by its approximation with a hyperbolic tangent
@@ -81,8 +81,8 @@ Linear third(const Linear *w, int k) {
                     slice_cols(w->bias, k * D, D)};
 }
 
-// When the numbers have their place: queries, keys and values are views of the
-// one layer in the file, and the output layer is a view of the embedding.
+// For when the numbers have their places: queries, keys and values become views
+// of the one layer in the file, and the output layer one of the embedding.
 void split_attention(ModernGpt *t) {
     for (int i = 0; i < t->base->config.layers; i++) {
         MultiHead *a = &t->layer[i].attention;
@@ -116,8 +116,8 @@ ModernGpt gpt2_zeros(const Config *c) {
 // That of chapter 11 leaves out padding, which is token 0 there. Here token 0
 // is an exclamation mark.
 
-// logits (N,V), expected (N) -> the sums; the logits become the gradient of the
-// mean loss: softmax minus 1 for what is expected, divided by N
+// logits (N,V), expected (N) -> the summed loss; the logits become the gradient
+// of the mean loss: softmax, minus 1 at the expected token, divided by N
 Loss next_token_loss(Mat logits, const int *expected) {
     Loss total = {.tokens = logits.rows};
     int V = logits.cols;

@@ -4,14 +4,14 @@
 // holds its parameters. Chapter 15 reads files that it has written. These come
 // from other programs: tensors in any order, names with a prefix or without
 // one, and tensors that are not parameters. What stays the same is the idea: the
-// list of tensors says what must be there, and whatever is missing, too much or
-// of another shape is named.
+// list of tensors says what must be there, and whatever is missing, superfluous
+// or of another shape is named.
 //
 // The list has the names and shapes *of the file*. So each tensor is read into
-// its place as it is, and a model that wants it otherwise looks at it
-// otherwise: a transposed matrix, or one of three that lie side by side, is a
-// view (chapter 1). No number is copied, a gradient has the file's layout
-// without a line of code, and saving is writing the list.
+// its place as it is, and a model that needs it in another form uses a view
+// (chapter 1): of a transposed matrix, or of one of three that lie side by
+// side. No number is copied, a gradient has the file's layout without a line of
+// code, and saving is writing the list.
 //
 // Include this file after transformer.c.
 
@@ -29,9 +29,9 @@
 //                                               └→ NUMBER 4 ─next→ NUMBER 12
 //
 // How to check it: what Python's json module writes is read as the same values;
-// what it refuses is refused, in one line with the byte that is wrong.
+// what it refuses is refused here, in one line that names the wrong byte.
 
-// A text of such a file, as messages show it: a long one is cut.
+// A text from such a file, as messages show it: a long one is cut.
 typedef struct {
     char text[64];
 } Shown;
@@ -60,7 +60,7 @@ void check_file(const char *path) {
     fclose(file);
 }
 
-// A whole text, with a zero byte behind it; the caller frees it.
+// A whole text, with a zero byte after it; the caller frees it.
 char *read_text_file(const char *path) {
     size_t size;
     check_file(path);
@@ -105,7 +105,7 @@ void skip_json_space(JsonFile *f) {
     f->at += strspn(f->at, " \t\r\n");
 }
 
-// Whether `text` comes next; if so it is taken, and the space behind it.
+// Whether `text` comes next; if so, it is consumed, with the space after it.
 bool take_json(JsonFile *f, const char *text) {
     size_t length = strlen(text);
     if (strncmp(f->at, text, length))
@@ -132,7 +132,7 @@ char *write_utf8(char *to, int c) {
     return to + n;
 }
 
-// The number behind \u.
+// The number after \u.
 int read_hex(JsonFile *f) {
     if (strspn(f->at, "0123456789abcdefABCDEF") < 4)
         refuse_json(f, "\\u needs four hexadecimal digits");
@@ -256,8 +256,8 @@ Json *read_json_value(JsonFile *f) {
 }
 
 // Parses a text. The path, which is for messages, and the text were allocated,
-// and the file owns them. There are at most as many values as brackets and
-// commas, and one more; so one allocation holds them all, and they never move.
+// and the result owns them. There is at most one value more than there are
+// brackets, commas and colons; so one allocation holds all, and none moves.
 JsonFile parse_json(char *path, char *text) {
     size_t most = 1;
     for (const char *c = text; *c; c++)
@@ -292,7 +292,7 @@ bool is_there(const char *folder, const char *name) {
     return there;
 }
 
-// Such a file, an object, or, if there is none, one without values.
+// A file in a folder, which must be an object; if there is none, no values.
 JsonFile json_if_there(const char *folder, const char *name) {
     if (!is_there(folder, name))
         return (JsonFile){.path = path_in(folder, name)};
@@ -308,8 +308,8 @@ void json_free(JsonFile *f) {
     free(f->text);
 }
 
-// The member of that name, or NULL. Of two it is the last, as in Python. Of a
-// value that is not an object, NULL.
+// The member of that name, the last of several, as in Python; NULL if there is
+// none, or if the value is not an object.
 const Json *member(const Json *object, const char *name) {
     const Json *found = NULL;
     if (object && object->kind == JSON_OBJECT)
@@ -331,9 +331,9 @@ bool is_string(const Json *v, const char *text) {
 
 // ## config.json
 //
-// Sizes, and switches. A switch that asks for something else than what is built
-// here is refused: a model that is computed in another way than it was trained
-// says something, but not what it has learned.
+// Sizes, and switches. A switch that asks for anything other than what is built
+// here is refused: a model that runs in another way than it was trained still
+// gives answers, but not those that it has learned.
 
 // The value of a key, NULL if it is missing or null.
 const Json *setting(const JsonFile *f, const char *key) {
@@ -354,7 +354,7 @@ int size_setting(const JsonFile *f, const char *key, int most, int missing) {
     return (int)v->number;
 }
 
-// A number above 0; the same if it is missing.
+// A number above 0; `missing` if it is not there.
 double number_setting(const JsonFile *f, const char *key, double missing) {
     const Json *v = setting(f, key);
     if (v && (v->kind != JSON_NUMBER || v->number <= 0 || v->number > 1e12))
@@ -374,7 +374,7 @@ void text_setting(const JsonFile *f, const char *key, const char *wanted) {
     const Json *v = setting(f, key);
     if (v && !is_string(v, wanted))
         fail("%s: %s is %s\"%s\"; this program knows \"%s\"", f->path, key,
-             v->text ? "" : "no text such as ",
+             v->text ? "" : "not a text such as ",
              shown(v->text ? v->text : wanted).text, wanted);
 }
 
@@ -398,8 +398,8 @@ JsonFile read_hub_config(const char *folder, const char *type) {
 
 // What a family of models calls its tensors.
 typedef struct {
-    const char *prefix;         // that a name has in front, or not
-    const char *const *ignored; // what the names of others contain; NULL ends
+    const char *prefix;         // a name may begin with it
+    const char *const *ignored; // parts of names to be ignored; NULL ends them
     const char *optional;       // begins the last ones, which may be left out
 } Naming;
 
@@ -412,7 +412,7 @@ typedef struct {
     bool *found;
 } Hub;
 
-// Whether no parameter has this name, though files do.
+// Whether this is a name in files that no parameter has.
 bool is_ignored(const Naming *n, const char *name) {
     for (const char *const *part = n->ignored; *part; part++)
         if (strstr(name, *part))
@@ -436,8 +436,8 @@ bool has_shape(const Json *shape, const Tensor *t) {
         && is_whole(first->next, t->cols, t->cols);
 }
 
-// Whether two names are one. Old files call gain and bias of a norm gamma and
-// beta where later ones say weight and bias.
+// Whether two names mean the same. Old files call the gain and bias of a norm
+// gamma and beta where later ones say weight and bias.
 bool same_name(const char *name, const char *listed) {
     const char *const old[][2] = {{".gamma", ".weight"}, {".beta", ".bias"}};
     const char *a = strrchr(name, '.'), *b = strrchr(listed, '.');
@@ -489,7 +489,7 @@ void locate(Hub *h, const Json *entry, int i) {
     h->found[i] = true;
 }
 
-// Leaves out of the list what may be left out, if the file has nothing of it.
+// Drops the optional tensors from the list, if the file has none of them.
 void leave_out(Hub *h) {
     TensorList *l = h->list;
     int n = l->tensors;
@@ -501,7 +501,7 @@ void leave_out(Hub *h) {
         l->count -= bytes_of(&l->tensor[l->tensors - 1]) / 4;
 }
 
-// Reads the header of the file, of which only tensors are of interest.
+// Reads the header of the file, in which only the tensors are of interest.
 void locate_all(Hub *h, char *path) {
     JsonFile header = parse_json(path, h->file.header);
     if (header.values->kind != JSON_OBJECT)
@@ -512,7 +512,7 @@ void locate_all(Hub *h, char *path) {
             locate(h, e, place);
         else if (strcmp(e->name, "__metadata__")
                  && !is_ignored(&h->naming, e->name))
-            fail("%s: the tensor %s does not belong to such a model", path,
+            fail("%s: the tensor %s does not belong to this model", path,
                  shown(e->name).text);
     }
     leave_out(h);
@@ -551,7 +551,7 @@ void check_parameters(const char *folder) {
 
 // Reads a model's parameters: those in `file`, or if that is NULL, those of the
 // folder. The list has been made and gets its memory here, after all entries
-// were found right; so no file makes the program ask for much more memory than
+// have been checked; so no file makes the program ask for much more memory than
 // it has bytes.
 void read_parameters(TensorList *l, Naming naming, const char *folder,
                      const char *file) {
@@ -589,8 +589,8 @@ void write_hub_entry(FILE *file, const Tensor *t, size_t begin) {
             begin + bytes_of(t));
 }
 
-// Writes all parameters, as the hub's readers want them. What was there is
-// replaced whole or stays (chapter 15).
+// Writes all parameters, as the hub's readers expect them. A file that is there
+// is replaced as a whole or stays (chapter 15).
 void save_parameters(const TensorList *l, const char *path) {
     check_numbers(l->values, l->count, path);
     FILE *file = begin_file(path);

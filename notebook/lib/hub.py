@@ -72,10 +72,10 @@ def bert_shapes(c, vocab):
 
 
 def parameters(c, vocab, seed=1):
-    """{name: tensor} with random numbers. Gains are around 1. Matrices are
-    large enough for every mistake to show, and larger than embeddings: else a
-    model whose output layer is its embedding would repeat what it reads. BERT's
-    embeddings, which are normalized first, are so small that ε matters."""
+    """{name: tensor} with random numbers. Gains are around 1. Matrices have
+    numbers large enough for every mistake to show, and larger than those of
+    embeddings: else a model whose output layer is its embedding would repeat what
+    it reads. BERT's embeddings, normalized first, are so small that ε matters."""
     random_numbers = torch.Generator().manual_seed(seed)
     found = {}
     for name, shape in shapes(c, vocab).items():
@@ -197,13 +197,13 @@ def book(characters):
         return file.read(characters)
 
 
-# Pairs that are joined or not, depending on where a piece ends.
+# Pairs that are joined only if no piece ends between them.
 AT_BORDERS = (("1", "2"), ("3", "4"), (".", "Ċ"), ("Ġ", "Ġ"))
 
 
 def byte_pairs(count=250):
-    """A small vocabulary of byte pairs, which join the most frequent words from
-    their beginnings on -> {token: number}, [(left, right)]"""
+    """A small vocabulary of byte pairs, which build the most frequent words from
+    the left -> {token: number}, [(left, right)]"""
     character = byte_characters()
     words = Counter("".join(character[b] for b in word.encode())
                     for word in re.findall(r" ?\w+|[^\w\s]+", book(30000)))
@@ -278,8 +278,8 @@ def added_word(text, number, *switches):
 
 
 def tokenizer_json(kind, *words, vocab=None, merges=None):
-    """What tokenizer.json says of either tokenizer, with words that were added.
-    Without a vocabulary it is the small one."""
+    """tokenizer.json of either tokenizer, with words that were added. Without
+    `vocab` the vocabulary is the small one."""
     if not vocab:
         vocab, pairs = byte_pairs()
         merges = list(map(" ".join, pairs))
@@ -333,7 +333,7 @@ def extra_tensors(c):
 
 def write_model(folder, config, renamed=lambda name: name, rows=0):
     """A folder as the hub has it -> config.json as a dict, {name: parameters}.
-    `renamed` changes the names in the file; there are `rows` more than tokens."""
+    `renamed` changes the names in the file; `rows` rows have no token."""
     os.makedirs(folder, exist_ok=True)
     vocab = rows + write_tokenizer(folder, config["model_type"])
     c = {**config, "vocab_size": vocab, "architectures": ["of no interest"]}

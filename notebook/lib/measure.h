@@ -1,7 +1,7 @@
-// measure.h, used by labs 1, 2, 7, 12, 13, 15 to 17 and 19 to 21: what they measure
-// and check with. To be included after lab.h.
+// measure.h, used by labs 1, 2, 7, 12, 13, 15 to 17 and 19 to 21: what they
+// measure and check with. To be included after lab.h.
 
-// `full`, or in the short form of the labs (lab.py) `small`.
+// `full`, or `small` in the short form of the labs (lab.py).
 int in_short(int full, int small) {
     const char *form = getenv("LAB_SHORT");
     return form && !strcmp(form, "1") ? small : full;
@@ -16,8 +16,8 @@ void randomize(const TensorList *l) {
                                    + 0.3 * normal(&state));
 }
 
-// The shortest of so many runs or, if there are several and they are short, of
-// more; in processor time, so that other programs disturb little.
+// The processor time of the shortest of `runs` runs, or of more if they are
+// short. Processor time hardly depends on what other programs do.
 double shortest_time(void (*run)(void *, bool), void *lab, bool training,
                      int runs) {
     double shortest = INFINITY, total = 0;
@@ -31,7 +31,7 @@ double shortest_time(void (*run)(void *, bool), void *lab, bool training,
     return shortest;
 }
 
-// The order for qsort: the smallest first.
+// An order for qsort: the smallest first.
 int compare_doubles(const void *left, const void *right) {
     double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
@@ -57,8 +57,8 @@ double largest_difference(Mat a, Mat b) {
     return most;
 }
 
-// For each of T positions a line: label, position, how far two matrices of
-// logits (B·T,V) are apart there.
+// A line for each of T positions: label, position, and how far apart two
+// matrices of logits (B·T,V) are there.
 void print_differences(const char *label, Mat a, Mat b, int T) {
     int V = a.cols, B = a.rows / T;
     for (int t = 0; t < T; t++) {
@@ -71,7 +71,7 @@ void print_differences(const char *label, Mat a, Mat b, int T) {
 //
 // A model whose parameters are all random, its gradients against finite
 // differences, and one step of training for another program to repeat. The
-// columns of the CSV, behind those of the lab:
+// columns of the CSV, after those of the lab:
 //
 //     tensor,elements,error     error: the largest |a - b| / max(|a|, |b|, 0.001)
 //                               of a gradient and the finite difference
@@ -80,8 +80,8 @@ void print_differences(const char *label, Mat a, Mat b, int T) {
 //                               the step (place 0) and after it (1)
 //     position,difference       the largest change of a logit at a position
 
-// What a lab checks: a batch's logits, in the trainer's arena, and loss. The
-// gradients are added to what is there.
+// What a lab checks: a batch's logits, in the trainer's arena, and its loss,
+// whose gradients are added to what is there.
 typedef Mat LogitsOf(Trainer *t);
 typedef Loss LossOf(Trainer *t);
 
@@ -100,8 +100,8 @@ Trainer random_trainer(Transformer *outline(const Config *),
     return t;
 }
 
-// The loss's derivative with respect to x. Central differences with steps h and
-// h/2, put together so that their errors of order h² cancel.
+// The loss's derivative with respect to x: central differences with steps h and
+// h/2, combined so that their errors of order h² cancel.
 double derivative(Trainer *t, LossOf *loss_of, real *x) {
     const real kept = *x;
     double central[2];
@@ -121,9 +121,9 @@ double relative_error(double a, double b) {
 }
 
 // A line for each tensor: label, name, elements, the largest error of its
-// gradient. The gradients start at 1/2, so that one which is not added to what
-// is there shows. In the short form of the labs every nineteenth is tried, and
-// since 19 has no factor in common with a width, each column has its turn.
+// gradient. The gradients start at 1/2, which shows one that is not added to
+// what is there. In the short form of the labs every nineteenth is tried; since
+// 19 has no factor in common with a width, each column has its turn.
 void print_errors(Trainer *t, LossOf *loss_of, const char *label) {
     const TensorList *g = &t->gradient->list;
     int every = in_short(1, 19);
@@ -151,7 +151,7 @@ void print_errors(Trainer *t, LossOf *loss_of, const char *label) {
     free(found);
 }
 
-// A line for each number: label, what it is, which tensor, its place, itself.
+// A line for each number: label, kind, tensor, its place there, the number.
 void print_tensors(const TensorList *l, const char *label, const char *kind) {
     for (const Tensor *t = l->tensor; t < l->tensor + l->tensors; t++)
         for (int k = 0; k < t->rows * t->cols; k++)

@@ -53,7 +53,7 @@ void project_backward(Mat dx, Linear *dw, Mat dy, Mat x, const Linear *w) {
 
 // ## RMSNorm
 //
-// Layer normalization does two things to a row: it takes the mean away, and it
+// Layer normalization does two things to a row: it subtracts the mean, and it
 // brings the size to 1. Zhang and Sennrich (2019, arXiv 1910.07467) found that
 // the second is what helps. RMSNorm does only that: it divides the row by its
 // root mean square. There is no mean to compute, and no bias.
@@ -77,8 +77,8 @@ void project_backward(Mat dx, Linear *dw, Mat dy, Mat x, const Linear *w) {
 //
 // It is the backward pass of layer normalization without its middle term.
 //
-// How to check it: stretching x changes nothing, so Σ dx_j x_j is nearly zero
-// (exactly zero if ε were 0). The dx of a row need not sum to zero any more,
+// How to check it: scaling x changes nothing, so Σ dx_j x_j is nearly zero
+// (exactly zero if ε were 0). The dx of a row need no longer sum to zero,
 // since adding a constant to x does change y. And check with gains that differ:
 // taking the mean of dy_p n_p and multiplying by gain_j afterwards is wrong,
 // but gives the right numbers where all gains are equal.
@@ -158,11 +158,11 @@ Mat any_norm_backward(Pass *pass, const Modern *m, const NormSaved *s,
 //     q'_u = q_u cos tθ_i - q_v sin tθ_i
 //     q'_v = q_u sin tθ_i + q_v cos tθ_i       t the position of this row
 //
-// where u and v are the two columns of pair i. Lab 17 shows what this is for: a
-// score depends on how far apart a query and a key stand, and on nothing else of
-// their places. A rotation is linear in q, so its backward pass is the transposed
-// matrix, which is the rotation by the opposite angle. There is nothing to save
-// and nothing to learn.
+// where u and v are the two columns of pair i. Lab 17 shows what this is for:
+// of the positions of a query and a key, a score depends on nothing but how far
+// apart they are. A rotation is linear in q, so its backward pass multiplies by
+// the transposed matrix, which is the rotation by the opposite angle. There is
+// nothing to save and nothing to learn.
 //
 // Which two columns make a pair? There are two conventions, and no gradient check
 // can tell one from the other, for each is a correct rotation:
@@ -171,10 +171,10 @@ Mat any_norm_backward(Pass *pass, const Modern *m, const NormSaved *s,
 //     ROTATE_HALF   (i, i + K/2)   in GPT-NeoX, and in the files of Llama and
 //                                  its descendants on the Hugging Face hub
 //
-// A model that was trained with one and runs with the other writes nonsense. But
-// a score is a sum over the columns of a head, and a sum has no order: so
-// permuting the columns of W_q and W_k, and their biases, brings a model from one
-// convention to the other: `change_pairing`, below.
+// A model that was trained with one and runs with the other writes nonsense.
+// But a score is a sum over the columns of a head, whose order does not matter:
+// so permuting the columns of W_q and W_k, and their biases, takes a model from
+// one convention to the other: `change_pairing`, below.
 //
 // How to check it: a query and a key at the same distance have the same score,
 // wherever they stand; a row at position 0 stays as it is; no length changes.
@@ -187,8 +187,8 @@ typedef struct {
 } Rotation;
 
 // The angles of positions first … first + T - 1, for heads of even width K.
-// They are computed in double precision: t θ_i can be large, and only what is
-// left of it after full turns counts.
+// They are computed in double precision: t θ_i can be large, but only what is
+// left of it after all full turns counts.
 Rotation rotation_of(Arena *arena, const Modern *m, int K, int first, int T) {
     Rotation r = {.pairing = m->rotary};
     if (m->rotary == NO_ROTARY)
@@ -255,8 +255,8 @@ void change_pairing(Mat m, int K, int to) {
 // While a model writes, its cache holds a key and a value of D numbers for each
 // position of each layer, and every new token reads all of it. Ainslie and
 // others (2023, arXiv 2305.13245) let several heads of queries share one head
-// of keys and values: H heads ask, and only G of them answer, each for a group
-// of H/G. The cache is H/G times smaller.
+// of keys and values: H heads ask, and only G answer, each for a group of H/G.
+// The cache is smaller by a factor of H/G.
 //
 //     g(h) = ⌊h / (H/G)⌋              the key head that query head h reads
 //
@@ -312,7 +312,7 @@ Head grouped_head(const GroupedSaved *s, int i) {
     };
 }
 
-// Keys and values of x (B·T,D), the keys turned: k and v, (B·T,GK) each
+// Keys and values of x (B·T,D), the keys turned: s->k and s->v, (B·T,GK) each
 void rotated_keys(Pass *pass, const Rotation *r, GroupedSaved *s,
                   const MultiHead *w, Mat x) {
     s->k = project(pass, &w->key, x);           // (1) keys, turned, and values
@@ -331,7 +331,7 @@ void rotated_queries(Pass *pass, const Rotation *r, GroupedSaved *s,
     rotate(s->q, r, 1);
 }
 
-// Queries, keys and values in s, the first S keys of each text -> (B·T,D).
+// Attention of the queries in s to the first S keys of each text -> (B·T,D).
 // mask: B of (T,S).
 Mat attend_in_groups(Pass *pass, GroupedSaved *s, const MultiHead *w, int S,
                      Mask mask) {
@@ -388,10 +388,10 @@ Mat grouped_backward(Pass *pass, const Rotation *r, const GroupedSaved *s,
 //     y = s ⊙ b           out = y W_outer
 //
 // The paper measures that it works better, and offers no explanation. There are
-// three matrices instead of two. So the inner width is two thirds for as many
-// parameters as before: F = 8/3 D instead of 4 D.
+// three matrices instead of two. So for as many parameters as before, the inner
+// width is two thirds as large: F = 8/3 D instead of 4 D.
 //
-// The backward pass is the product rule, and a derivative as in chapter 5:
+// The backward pass is the product rule, with a derivative as in chapter 5:
 //
 //     dσ/da = σ(a)(1 - σ(a))
 //     ds/da = σ(a) + a σ(a)(1 - σ(a)) = σ(a)(1 + a(1 - σ(a)))
@@ -402,9 +402,9 @@ Mat grouped_backward(Pass *pass, const Rotation *r, const GroupedSaved *s,
 // By hand, at a = 0: σ = 1/2, so s is 0 and its slope 1/2. With b = 6 and
 // dy = 1, da = 3 and db = 0.
 //
-// How to check it: far from 0, s is a or 0, so that da is dy b or 0. Whether
-// gate and inner layer have been exchanged, no gradient check can see: compare
-// with a reference.
+// How to check it: far from 0, s is a or 0, so that da is dy b or 0. No
+// gradient check can see whether gate and inner layer have been exchanged: for
+// that, compare with a reference.
 
 // y = a σ(a) b; all (N,F)
 void swiglu_forward(Mat y, Mat a, Mat b) {
@@ -611,9 +611,9 @@ void list_layer(TensorList *l, ModernLayer *w, const Config *c,
     list_any_norm(l, m, &w->network_norm, D, join(at, "network_norm"));
 }
 
-// The model and its list, without memory for the numbers, as gpt_outline.
-// `positions` is LEARNED or NO_POSITIONS, heads are a multiple of key heads, and
-// where positions are rotary, a head has an even width.
+// The model and its list, without memory for the numbers, as in gpt_outline.
+// `positions` is LEARNED or NO_POSITIONS, H is a multiple of G, and where
+// positions are rotary, a head has an even width.
 ModernGpt modern_outline(const Config *c, const Modern *m) {
     int D = c->d_model, V = c->target_vocab;
     ModernGpt t = {.modern = *m, .base = encoder_outline(c)};
@@ -641,7 +641,7 @@ ModernGpt modern_zeros(const Config *c, const Modern *m) {
     return t;
 }
 
-// Gives back what is not the base's; the base goes with its trainer, or with
+// Frees what does not belong to the base, which is freed with its trainer or by
 // transformer_free.
 void modern_free(ModernGpt *t) {
     free(t->layer);
@@ -662,8 +662,8 @@ typedef struct {
     Mat hidden;        // (B·T,D)
 } ModernSaved;
 
-// One layer, whose keys and values are in s already: x (B·T,D) and h, its norm
-// -> (B·T,D); the first S keys of each text are seen.
+// One layer, whose keys and values are in s already: x (B·T,D), and h, which is
+// x normalized -> (B·T,D); the first S keys of each text are seen.
 Mat modern_layer(Pass *pass, const Rotation *r, ModernLayerSaved *s,
                  const ModernLayer *w, const Modern *m, Mat x, Mat h, int S,
                  Mask mask) {
@@ -712,7 +712,7 @@ Mat modern_layer_backward(Pass *pass, const ModernSaved *saved, int l,
     return dx;
 }
 
-// Either embedding, as the configuration asks for.
+// The embedding that the configuration asks for: bare, or times √D.
 Mat any_embedding_forward(Pass *pass, EmbeddingSaved *s, const ModernGpt *t,
                           Mat positions, const int *ids, int T) {
     Mat table = t->base->target_embedding;
@@ -777,11 +777,11 @@ Loss modern_gradient(Pass *pass, const ModernGpt *t, ModernGpt *g,
 //
 // The cache keeps keys as they are after the rotation: a key is turned once, by
 // the angle of its own position, and the queries that come later do not change
-// it. Only G heads of keys and values are kept: 2 L G K numbers a position.
+// it. Only G heads of keys and values are kept: 2 L G K numbers per position.
 //
-// How to check it: token by token, the logits are those of the forward pass. A
-// cache in which keys are turned for the newest position and not for their own
-// gives other ones from the second token on.
+// How to check it: token by token, the logits are those of the forward pass. If
+// keys are turned for the newest position and not for their own, they differ
+// from the second token on.
 
 typedef struct {
     const ModernGpt *model;
@@ -824,7 +824,7 @@ Mat modern_layer_step(Pass *pass, const Rotation *r, const ModernCache *c,
     return modern_layer(pass, r, &s, w, m, x, h, c->length + 1, (Mask){0});
 }
 
-// modern_forward for the next position, of which there are fewer than P in the
+// modern_forward for the next position, with fewer than P positions in the
 // cache; id (B) -> logits (B,V)
 Mat modern_step(Pass *pass, ModernCache *c, const int *id) {
     const ModernGpt *t = c->model;

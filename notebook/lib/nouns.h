@@ -1,7 +1,7 @@
 // nouns.h, used by lab 21: what the sentences of its text look like.
 //
 // The nouns are made up, so that nobody can know what a "bako" is, except from
-// the company it keeps. There are thirty of each kind. A sentence either tells
+// the words around it. There are thirty of each kind. A sentence either tells
 // the kind of its noun, or says nothing about it and has a second noun.
 
 enum { GROUPS = 4, NOUNS_EACH = 30, NOUNS = GROUPS * NOUNS_EACH,

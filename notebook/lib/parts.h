@@ -6,10 +6,10 @@
 // transformer.c in pre-norm. The forward and the backward pass are those of
 // chapters 7 and 8, with a condition at each part.
 
-// What the decoder gets of the encoder's output.
+// What the decoder gets from the encoder's output.
 enum {
-    CROSS_ATTENTION, // what each place asks for
-    ONE_VECTOR,      // in each layer one mixture, the same at every place
+    CROSS_ATTENTION, // what each position asks for
+    ONE_VECTOR,      // in each layer one mixture, the same at every position
     NO_MEMORY,       // zeros
 };
 
@@ -50,14 +50,14 @@ Mat parts_leave(PartsPass *p, Mat x, Mat y) {
     return y;
 }
 
-// Its backward pass -> what dout is to x, fresh; to y it is dout itself.
+// Its backward pass -> the gradient of x, fresh; that of y is dout itself.
 Mat parts_leave_backward(PartsPass *p, Mat dout) {
     return parts_leave(p, dout, arena_zeros(p->pass.arena, dout.rows,
                                             dout.cols));
 }
 
 // Self-attention, or cross-attention if there is a memory. Where the decoder
-// gets one vector, each query is that of a zero, the same at every place.
+// gets one vector, every query is made from zeros, so all of them are the same.
 Mat parts_attention_forward(PartsPass *p, AttentionSublayerSaved *s,
                             const AttentionSublayer *w, Mat x, Mat memory,
                             Mask mask) {
@@ -78,7 +78,7 @@ Mat parts_attention_backward(PartsPass *p, const AttentionSublayerSaved *s,
     multi_head_backward(&p->pass, &d, &s->multi_head, &w->multi_head,
                         &dw->multi_head, dout);
     if (dmemory.at && p->without.cross == ONE_VECTOR)
-        fill(dh, 0); // nobody was asked
+        fill(dh, 0); // h made no query
     parts_enter_backward(p, &s->residual.norm, &w->norm, &dw->norm, dx, dh);
     return dx;
 }
@@ -175,7 +175,7 @@ Mat parts_decode_backward(PartsPass *p, const DecoderSaved *s, const Decoder *w,
 
 // ## The model
 
-// A tensor list without the tensors of the feed-forward networks.
+// Drops the tensors of the feed-forward networks from the list, if they go.
 void parts_list(Transformer *t, const Without *without) {
     TensorList all = t->list, *l = &t->list;
     *l = (TensorList){0};

@@ -1,4 +1,4 @@
-// pretrained.h, used by lab 18: all that it takes to read and run its models,
+// pretrained.h, used by lab 18: all that is needed to read and run its models,
 // in the order in which the files build on one another. Include it after gpt.h.
 
 #include <float.h>
@@ -9,7 +9,7 @@
 #include "tokenizer.h"      // the words of a tokenizer's files
 #include "bytepairs.h"      // their byte pairs
 #include "gpt2.h"           // the models
-#include "bert.h"           // and word pieces
+#include "bert.h"           // and its word pieces
 
 // ## Continuing a text
 
@@ -19,7 +19,7 @@ typedef struct {
     BytePairs tokens;
     Arena arena;
     Pass pass;
-    bool *end; // whether that token ends a text
+    bool *end; // of each token: whether it ends a text
     int begin; // the token that begins one; -1: none
 } Writer;
 
@@ -75,8 +75,8 @@ void writer_close(Writer *w) {
     free(w->end);
 }
 
-// The next token. To gpt.h the first few are special; here they are not, so all
-// are moved up by as many. A row without a token is never chosen.
+// The next token. In gpt.h the first FIRST_TOKEN are special; here none is, so
+// all are moved up by that many. A row without a token is never chosen.
 int choose(Writer *w, Mat logits, Sampling how, uint64_t *key) {
     int V = logits.cols;
     size_t count = (size_t)(V + FIRST_TOKEN);

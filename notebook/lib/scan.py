@@ -3,7 +3,7 @@ them.
 
     python3 notebook/lib/scan.py SEEDS > notebook/22-jump-twice.csv
 
-makes the table of the lab: nine models for each seed, three minutes of one core.
+makes the table of the lab: nine models for each seed, three minutes on one core.
 """
 import hashlib
 import os
@@ -66,8 +66,8 @@ def length():
 
 
 def add_jump(contexts=0, seed=0):
-    """All commands without "jump", and "jump" alone, again and again; with it, so many
-    composed commands that have it, taken from the test."""
+    """All commands without "jump", and "jump" alone, again and again; in turn with it,
+    `contexts` composed commands that contain it, taken from the test."""
     test = random.Random(seed).sample(COMPOSED, len(COMPOSED)) if contexts else COMPOSED
     shown = [("jump", "I_JUMP"), *test[:contexts]]
     return ([pair for pair in PAIRS if "jump" not in pair[0]]
@@ -83,7 +83,7 @@ def digest(pairs):
 # ---------------------------------------------------------------- learning
 
 def transformer(*words, **how):
-    """What ./transformer says on stdout."""
+    """What ./transformer writes to stdout."""
     return run("./transformer", *words, cwd=ROOT, **how).out
 
 
@@ -106,7 +106,7 @@ def learn(name, pairs, seed, *more):
 
 
 def some(pairs, count=500):
-    """Of the test, as many as are translated."""
+    """`count` pairs of the test, drawn at random: those that are translated."""
     return random.Random(1).sample(pairs, min(count, len(pairs)))
 
 
@@ -117,7 +117,7 @@ def measure(name, model, pairs):
 
 
 def translate(model, pairs):
-    """-> what it writes for each command, a list of actions."""
+    """-> what the model writes for each command: a list of actions."""
     said = transformer("translate", model, "--threads", 1, given="".join(f"{c}\n" for c, _ in pairs))
     return [line.split() for line in said.split("\n")[:-1]]
 

@@ -3,7 +3,7 @@
 
 enum { LONGEST = 12 }; // words of a source or of a target
 
-// Each fills source (S) and target (T) with numbers of words, from 0; spell
+// `make` fills source (S) and target (T) with numbers of words, from 0; `spell`
 // writes one of them as a word.
 
 typedef struct Task Task;
@@ -31,8 +31,8 @@ void count_up(int *x, int n) {
         x[i] = i;
 }
 
-// Arrows between S places, which form one circle, in any order. Begin at the
-// first place and write where you are after each few jumps.
+// Arrows between S places form one circle; they are listed in any order. Begin
+// at the first place, and write where you are after every `jumps` jumps.
 void make_arrows(const Task *t, uint64_t *state, int *source, int *target) {
     int n = t->S, circle[LONGEST];
     count_up(circle, n);
@@ -51,7 +51,7 @@ void spell_arrows(const Task *t, char *word, int id, bool target) {
         sprintf(word, "%c>%c", 'a' + id / t->S, 'a' + id % t->S);
 }
 
-// Each place names a place. For each, write where some jumps lead.
+// Each place names a place. For each, write where `jumps` jumps lead.
 void make_pointers(const Task *t, uint64_t *state, int *source, int *target) {
     for (int i = 0; i < t->S; i++)
         source[i] = random_below(t->S, state);
@@ -130,8 +130,8 @@ const Task tasks[] = {
     {"long circle", 100, 10, 10, 9, 1, 1, 500, make_arrows, spell_arrows},
 };
 
-// n pairs, from number `first` on; if there are only so many different ones,
-// they come again and again. Pair i is a function of the key and of i.
+// n pairs, from number `first` on. If `different` is not 0, there are only that
+// many, again and again. Pair i is a function of the key and of i.
 Batch make_pairs(Arena *arena, const Task *t, uint64_t key, int64_t first,
                  int n, int64_t different) {
     int S = t->S, T = t->T;

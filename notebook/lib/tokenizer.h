@@ -1,4 +1,4 @@
-// tokenizer.h, used by lab 18: what the files of a tokenizer say, of either kind.
+// tokenizer.h, used by lab 18: what a tokenizer's files say, of either kind.
 //
 // Which files there are depends on when and how a model was saved:
 //
@@ -7,15 +7,15 @@
 //     vocab.txt                 the vocabulary of word pieces
 //     added_tokens.json         words that were added to it later
 //     special_tokens_map.json   which words are special
-//     tokenizer_config.json     both of these, and switches
+//     tokenizer_config.json     the same as these two, and switches
 //
 // A word that was added is found in a text before anything else is done to it:
 // <|endoftext|> is one token, not seven. If it is marked as `normalized`, it is
-// found after the text has been put into its normal form (bert.h), as the word
-// itself is.
+// found only after the text has been put into its normal form (bert.h), and in
+// its own normal form.
 //
-// A model may have more rows than there are words, to make their number round.
-// It may also have fewer: then a word without a row must not be used.
+// A model may have more rows than there are tokens, so that their number is
+// round. It may also have fewer: then a word without a row must not be used.
 //
 // Include this file after hub.h and unicode.h.
 
@@ -26,9 +26,9 @@ typedef struct {
 
 // A word that is found first.
 typedef struct {
-    const char *text, *found; // found: as it is looked for
+    const char *text, *found; // found: the form that is searched for
     int id;
-    bool normalized, left, right; // it takes the blanks on that side along
+    bool normalized, left, right; // left, right: it takes the blanks there, too
 } Added;
 
 enum { BOS, EOS, UNK, SEP, FILLER, CLS, MASK, SPECIALS };
@@ -119,14 +119,14 @@ void read_vocab_object(Tokens *t, const Json *object) {
     }
 }
 
-// Refuses files for another tokenizer: they say whose they are.
+// Refuses files for another tokenizer: they name the class of theirs.
 void check_class(const JsonFile *f, const char *name) {
     const Json *class = setting(f, "tokenizer_class");
     size_t n = strlen(name);
     if (class && (!class->text || strncmp(class->text, name, n)
                   || (class->text[n] && strcmp(class->text + n, "Fast"))))
         fail("%s: tokenizer_class is %s; this program knows %s", f->path,
-             class->text ? shown(class->text).text : "no text", name);
+             class->text ? shown(class->text).text : "not a text", name);
 }
 
 // The vocabulary, from the file that has it.
@@ -171,7 +171,7 @@ int token_number(const Tokens *t, const char *text) {
     return a ? a->id : find_entry(t, text);
 }
 
-// The number of a token that no file gives one: behind all others.
+// The number of a token for which no file has one: after all others.
 int next_number(const Tokens *t) {
     int next = t->count;
     for (int i = 0; i < t->adds; i++)
@@ -179,14 +179,14 @@ int next_number(const Tokens *t) {
     return next;
 }
 
-// Whether `how`, which is an object or not, has this switch on.
+// Whether `how` has this switch on; `missing` if it lacks it or is no object.
 bool is_on(const Json *how, const char *key, bool missing) {
     const Json *v = member(how, key);
     return v ? v->kind == JSON_TRUE : missing;
 }
 
 // Adds a word, which may be in the vocabulary, or have been added by another
-// file. Below 0, its number is not known.
+// file. An id below 0 means that its number is not known.
 void add_word(Tokens *t, const JsonFile *f, const char *text, int id,
               const Json *how, bool special) {
     if (!text)
@@ -196,7 +196,7 @@ void add_word(Tokens *t, const JsonFile *f, const char *text, int id,
     if (id < 0)
         id = known < 0 ? next_number(t) : known;
     if (known >= 0 && known != id)
-        fail("%s: the token %s has the number %d, and elsewhere %d", f->path,
+        fail("%s: the token %s has the number %d, but elsewhere %d", f->path,
              shown(text).text, id, known);
     if (is_on(how, "single_word", false))
         fail("%s: single_word, of the token %s, is not known to this program",
@@ -287,8 +287,8 @@ void read_numbered(Tokens *t) {
     }
 }
 
-// Special tokens: what the files say or, if it is in the vocabulary, what is
-// usual.
+// Special tokens: what the files say, or else the usual one if it is in the
+// vocabulary.
 void read_specials(Tokens *t) {
     const JsonFile *where;
     for (int k = 0; k < SPECIALS; k++) {
@@ -308,11 +308,11 @@ void read_specials(Tokens *t) {
 
 // ## tokenizer.json
 //
-// It describes a tokenizer as a chain of parts of many types. There is one
-// chain of each kind that this program builds; any other is refused.
+// It describes a tokenizer as a chain of parts of many types. For each kind of
+// tokenizer, this program builds one chain; any other is refused.
 
-// A part of the file, of this type; NULL: there must be none. Types may be left
-// out, as old files do.
+// A part of the file, of this type; if that is NULL, there must be none. A part
+// may omit its type, as old files do.
 JsonFile part_of(const JsonFile *f, const char *key, const char *type) {
     JsonFile part = {.path = path_in(f->path, key),
                      .values = (Json *)setting(f, key)};
@@ -327,7 +327,7 @@ JsonFile part_of(const JsonFile *f, const char *key, const char *type) {
     return part;
 }
 
-// The tokenizer of a model with `size` rows, but for what only one kind has.
+// The part of a tokenizer that both kinds have, for a model of `size` rows.
 Tokens read_tokens(const char *folder, int size, bool words) {
     Tokens t = {.words = words, .size = size,
                 .text = allocate((size_t)size, sizeof *t.text),
@@ -336,7 +336,7 @@ Tokens read_tokens(const char *folder, int size, bool words) {
                 .map = json_if_there(folder, "special_tokens_map.json"),
                 .later = json_if_there(folder, "added_tokens.json")};
     switch_setting(&t.config, "split_special_tokens", false);
-    if (t.whole.values) { // before the vocabulary, which others have otherwise
+    if (t.whole.values) { // first: other types have other vocabularies
         JsonFile model = part_of(&t.whole, "model", words ? "WordPiece" : "BPE");
         free(model.path);
     }
@@ -369,8 +369,8 @@ int rows_without(const Tokens *t) {
 
 // ## Characters
 
-// The row of a table, sorted by its first column, whose first number is the
-// last one up to c; NULL if there is none.
+// In a table sorted by its first column: the last row whose first number is at
+// most c; NULL if there is none.
 const int *row_up_to(const int *table, size_t rows, size_t width, int c) {
     size_t low = 0;
     while (low < rows) {
@@ -383,7 +383,7 @@ const int *row_up_to(const int *table, size_t rows, size_t width, int c) {
     return low ? table + (low - 1) * width : NULL;
 }
 
-// The row of the range that has c, in a table of first, last, …; or NULL.
+// The row whose range includes c, in a table of first, last, …; or NULL.
 const int *range_of(const int *table, size_t rows, size_t width, int c) {
     const int *range = row_up_to(table, rows, width, c);
     return range && c <= range[1] ? range : NULL;
@@ -403,7 +403,7 @@ void check_text(const char *text) {
 // Appends the tokens of a text; `of` is the tokenizer that does it.
 typedef void Cutter(Sentence *s, const void *of, const char *text);
 
-// The longest of these words that begins here, or NULL.
+// The longest added word that begins here, or NULL.
 const Added *added_at(const Tokens *t, const char *text, bool normalized) {
     const Added *longest = NULL;
     size_t most = 0;
@@ -419,7 +419,7 @@ const Added *added_at(const Tokens *t, const char *text, bool normalized) {
     return longest;
 }
 
-// Where the blanks begin that end at `end`, not before `first`.
+// Where the blanks that end at `end` begin; not before `first`.
 const char *before_blanks(const char *first, const char *end) {
     const char *s = end;
     while (s > first) {
@@ -433,7 +433,7 @@ const char *before_blanks(const char *first, const char *end) {
     return s;
 }
 
-// Cuts what stands between `text` and `end`, if anything does.
+// Cuts the text from `text` to `end`, unless it is empty.
 void cut_between(Sentence *s, Cutter *cut, const void *of, const char *text,
                  const char *end) {
     size_t length = (size_t)(end - text);
@@ -443,8 +443,8 @@ void cut_between(Sentence *s, Cutter *cut, const void *of, const char *text,
     free(part);
 }
 
-// Appends the tokens of a text: of the words that were added, normalized or
-// not, and of what another cutter makes of the rest.
+// Appends the tokens of a text: the added words (normalized or not, as asked),
+// and what the cutter `rest` makes of the text between them.
 void cut_around(Sentence *s, const Tokens *t, bool normalized, Cutter *rest,
                 const void *of, const char *text) {
     const char *plain = text, *c = text;

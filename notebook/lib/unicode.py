@@ -18,8 +18,8 @@ CATEGORY = [unicodedata.category(c) for c in EVERY]
 
 
 def ranges(of):
-    """[(first, last, value)] of the characters for which of(n) is not None and
-    the same all along."""
+    """[(first, last, value)]: ranges of characters n for which of(n) is the same
+    value, not None."""
     found = []
     for n in range(len(EVERY)):
         value = of(n)
@@ -55,8 +55,8 @@ def is_space(n):
 
 
 def shift(n):
-    """How far the lower-case form is from a character. Of the one that has two
-    characters, İ, the second is a mark, and is dropped."""
+    """How far its lower-case form is from a character. Only that of İ has two
+    characters: the second is a mark, and is dropped."""
     lower = EVERY[n].lower()
     if len(lower) > 1:
         assert unicodedata.category(lower[1]) == "Mn" and len(lower) == 2
@@ -65,7 +65,7 @@ def shift(n):
 
 def decompositions():
     """[(number, first, second)]: a canonical decomposition has one character or
-    two; those of Hangul are computed."""
+    two; those of Hangul are computed in bert.h."""
     for n, c in enumerate(EVERY):
         parts = unicodedata.decomposition(c).split()
         if parts and not parts[0].startswith("<"):

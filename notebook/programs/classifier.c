@@ -10,13 +10,13 @@
 // and the vocabulary serve as they are. (The V columns include the four special
 // tokens, which are never the answer; a few steps of training rule them out.)
 // Only two things are new: the list of parameters, which is shorter, and the
-// mean over a sentence. The file is to be included behind lab.h, and its
-// letters are those of transformer.c.
+// mean over a sentence. The file is to be included after lab.h, and its letters
+// are those of transformer.c.
 
 // ## Parameters
 //
-// A classifier is a Transformer without its decoder: the same struct, but a
-// list that leaves the decoder and the target's tables out. What goes through
+// A classifier is a Transformer without its decoder: the same struct, but with
+// a list that leaves the decoder and the target's tables out. What goes through
 // the list (initialize, Adam's flat loops, transformer_free) need not know the
 // difference.
 
@@ -40,14 +40,14 @@ Transformer *classifier_outline(const Config *c) {
 // $$ m = \sum_s w_s x_s $$
 //
 // with w_s = 1/n for the n visible positions of the sentence, and 0 for its
-// padding, or else the mean would depend on the longest sentence of the batch.
+// padding; else the mean would depend on the longest sentence of the batch.
 // This is attention whose scores are all equal, so softmax_row gives the weights,
 // and the mean is a product, whose backward pass we know from chapter 2:
 // dx_sj = w_s dm_j. How to check it: each visible position gets the same
 // gradient, dm/n, and padding gets none.
 
 // x (B·S,D), mask over the positions of a sentence -> (B,D); the weights (B,S)
-// are kept for the backward pass. With an empty mask padding counts, too.
+// are kept for the backward pass. With an empty mask, padding counts, too.
 Mat mean_forward(Pass *pass, Mat *weights, Mat x, Mask mask) {
     int B = pass->sentences, S = x.rows / B;
     Mat mean = arena_zeros(pass->arena, B, x.cols);
@@ -73,13 +73,13 @@ void mean_backward(Mat dx, Mat weights, Mat dmean) {
 
 // ## The whole model
 
-// Where padding is hidden. For comparison it need not be.
+// The masks that hide padding; an empty one does not, for comparison.
 typedef struct {
     Mask attention; // (B of S,S): keys of the encoder
-    Mask mean;      // (B of S,S), of which each row is the same
+    Mask mean;      // (B of S,S), all rows of a sentence the same
 } Hidden;
 
-// What both kinds of model begin with.
+// What both the classifier and the reader below begin with.
 typedef struct {
     EmbeddingSaved embedding;
     EncoderSaved encoder;
@@ -102,7 +102,7 @@ Mat words_forward(Pass *pass, ReaderSaved *s, const Transformer *t,
     return s->hidden = encoder_forward(pass, &s->encoder, &t->encoder, x, mask);
 }
 
-// dx (B·S,D), of what is hidden -> all gradients, added to g
+// dx (B·S,D), the gradient of s->hidden -> all gradients, added to g
 void words_backward(Pass *pass, const ReaderSaved *s, const Transformer *t,
                     Transformer *g, Mat dx) {
     dx = encoder_backward(pass, &s->encoder, &t->encoder, &g->encoder, dx);
@@ -110,7 +110,7 @@ void words_backward(Pass *pass, const ReaderSaved *s, const Transformer *t,
                        dx);
 }
 
-// One word is expected for each source, the answer -> logits (B,V)
+// Sources, for each of which one word is expected, the answer -> logits (B,V)
 Mat classifier_forward(Pass *pass, ClassifierSaved *s, const Transformer *t,
                        const Batch *batch, Hidden hidden) {
     Mat x = words_forward(pass, &s->words, t, batch,
@@ -133,8 +133,8 @@ void classifier_backward(Pass *pass, const ClassifierSaved *s,
     words_backward(pass, &s->words, t, g, dx);
 }
 
-// Forward, loss, backward: the gradients are added to g. The loss is a sum over
-// the sentences, the gradient that of their mean.
+// Forward, loss, backward: the gradients are added to g. The loss is summed
+// over the sentences; the gradient is that of its mean.
 Loss classifier_gradient(Pass *pass, const Transformer *t, Transformer *g,
                          const Batch *batch, Hidden hidden) {
     ClassifierSaved saved;
@@ -150,11 +150,11 @@ Loss classifier_gradient(Pass *pass, const Transformer *t, Transformer *g,
 //
 // It is the classifier without the mean: a row of logits for each position.
 // Masked words (BERT) are guessed by an encoder that looks both ways; the next
-// word (GPT), by one under a causal mask. All tensors but those of the output
-// layer have the same shapes in both, and so they can be carried over (lab 21).
+// word (GPT), by one under a causal mask. All tensors but the output layer's
+// have the same shapes as the classifier's, so lab 21 can carry them over.
 
-// Forward, loss and, if there is a gradient g to add to, backward. Of the batch
-// the sources are read; B·S words or pads are expected.
+// Forward, loss and, if there is a gradient g to add to, backward. The batch's
+// sources are read; B·S words or pads are expected.
 Loss reader_gradient(Pass *pass, const Transformer *t, Transformer *g,
                      const Batch *b, Mask mask) {
     ReaderSaved s;

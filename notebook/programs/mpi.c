@@ -5,8 +5,8 @@
 // The processes, which MPI calls ranks, may run on one machine or on many. Each
 // has the whole model and all the data, takes its share of every batch, and
 // makes the same step as all others: this is data parallelism. Options, files
-// and progress are those of `transformer train`; rank 0 alone writes. Built by `make
-// mpi`; lab 19 is about it, and includes it without its main.
+// and progress are those of `transformer train`; rank 0 alone writes. `make
+// mpi` builds this; lab 19 is about it, and includes it without its main.
 
 #include "../lib/lab.h"
 #include <mpi.h>
@@ -49,8 +49,8 @@ int first_of(int n, int k, int parts) {
     return (int)((int64_t)n * k / parts);
 }
 
-// Micro-batch k, a view of the batch's rows; it may have no sentence. *first:
-// the place of its first sentence.
+// Micro-batch k, a view of the batch's rows; it may have no sentences. *first
+// becomes the place of its first sentence.
 Batch micro_batch(const Batch *batch, int k, int *first) {
     int M = world.micro_batches, B = batch->sentences;
     Batch part = *batch;
@@ -82,8 +82,8 @@ void own_gradients(Trainer *t, const Batch *batch) {
 
 // The sum of all micro-batches' gradients and losses, in their order, on all
 // ranks. It is handed from rank to rank: each adds its own to what comes from
-// the rank before. While one rank adds to a piece, the next is at the piece
-// before it. The last rank has the sum, and sends it to all.
+// the rank before. While one rank adds to a piece, the next one adds to the
+// piece before it. The last rank has the sum, and sends it to all.
 Loss sum_in_order(real *sum, size_t n) {
     enum { PIECE = 1 << 16 };
     int before = world.rank > 0 ? world.rank - 1 : MPI_PROC_NULL;
@@ -115,8 +115,8 @@ void spend(double *clock, int kind) {
     *clock = time;
 }
 
-// train_step, by all ranks. The barrier tells the time that a rank waits for
-// others from the time of the sum.
+// train_step, by all ranks. The barrier separates the time that a rank waits
+// for others from the time of the sum.
 Step step_together(Trainer *t, const Batch *batch) {
     TensorList *g = &t->gradient->list;
     double clock = now();
@@ -133,10 +133,10 @@ Step step_together(Trainer *t, const Batch *batch) {
 
 // ## Together
 //
-// A rank that fails says why, and MPI_Abort ends all. So that what is wrong for
-// all is said once, rank 0 gets ready first. Then they compare what they begin
-// with, and the parameters before they are saved, which are others with other
-// options.
+// A rank that fails says why, and MPI_Abort ends all. Rank 0 gets ready first,
+// so that what is wrong on all ranks is said once. Then all compare what they
+// begin with, and, before they are saved, their parameters, which differ if
+// their options do.
 
 // Called at exit, whatever its reason.
 void leave(void) {
@@ -155,7 +155,7 @@ void compare(uint64_t mine, const char *what) {
         fail("not the same %s on all ranks", what);
 }
 
-// One number of these bytes, and of what came before (FNV-1a).
+// A digest of these bytes, and of those before them (FNV-1a).
 uint64_t digest(uint64_t before, const void *bytes, size_t size) {
     const unsigned char *from = bytes;
     for (size_t i = 0; i < size; i++)
@@ -163,7 +163,7 @@ uint64_t digest(uint64_t before, const void *bytes, size_t size) {
     return before;
 }
 
-// Of the parameters and the data.
+// That of the parameters and the data.
 uint64_t digest_of_run(const Trainer *t, const Pairs *data) {
     uint64_t d = checksum(t);
     for (int i = 0; i < data->count; i++) {
@@ -202,7 +202,7 @@ void train_together(Progress *p) {
     free(order);
 }
 
-// Rank 0 says how the run ended. The times are its own.
+// Rank 0 says how the run ended. The times are those of rank 0.
 void say_end(const Progress *p) {
     const Trainer *t = &p->checkpoint->trainer;
     double steps = fmax((double)(t->step - p->first_step), 1) / 1000;
@@ -276,8 +276,7 @@ void train_on_all(const Arguments *a, Checkpoint *c) {
     pairs_free(&valid);
 }
 
-// Begins with MPI, which must be able to live beside OpenMP's threads. Ranks
-// other than 0 wait until that is ready.
+// Starts MPI, which must be able to work beside OpenMP's threads.
 void begin_world(int *argc, char ***argv) {
     int provided;
     MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided);
@@ -292,14 +291,14 @@ void begin_world(int *argc, char ***argv) {
 int main(int argc, char **argv) {
     let_threads_sleep(argv);
     check_arithmetic();
-    signal(SIGXFSZ, SIG_IGN); // a file too large: the write fails, and is said
+    signal(SIGXFSZ, SIG_IGN); // a file too large: the write fails and says so
     begin_world(&argc, &argv);
     if (world.rank)
         MPI_Barrier(ALL); // rank 0 goes first
-    world.failure = 2;    // of misuse
+    world.failure = 2;    // until the arguments are read: misused
     Arguments a = read_arguments(argc, argv);
     if (a.command->bit != TRAIN || a.settings.help)
-        fail("mpi only trains; it takes what `transformer train --help` says");
+        fail("mpi only trains; `transformer train --help` lists what it takes");
     world.failure = 1;
     Checkpoint c = {0};
     set_threads(&a);
