@@ -28,8 +28,8 @@ plt.rcParams.update({
 
 
 def command(*words, given=None):
-    """Runs a command in the project's root, with a text that it is given on
-    standard input -> what it prints."""
+    """Runs a command in the project's root, with `given` as its standard input
+    -> what it prints."""
     done = subprocess.run([str(word) for word in words], cwd=ROOT, input=given,
                           capture_output=True, text=True, encoding="utf-8")
     if done.returncode != 0:
@@ -39,7 +39,7 @@ def command(*words, given=None):
 
 
 def read(text):
-    """CSV -> a list of rows, each a dict; what looks like a number is one."""
+    """CSV -> a list of rows, each a dict; what looks like a number becomes one."""
     def value(word):
         try:
             return float(word)
@@ -87,8 +87,8 @@ def code_of(*paths):
 
 
 def calls(*paths):
-    """What these files call of transformer.c -> the names of the functions that
-    they call themselves, of those that are reached through these, of all."""
+    """Which functions of transformer.c these files call -> three sets of names:
+    called by the files themselves, reached in any way, and all there are."""
     code = code_of("transformer.c")
     body = {head[1]: code[head.end():code.index("\n}\n", head.end())]
             for head in HEAD.finditer(code)}
@@ -106,7 +106,7 @@ def calls(*paths):
 
 def encoder_tensors(encoder, of):
     """{name in transformer.c: the same numbers} of PyTorch's
-    nn.TransformerEncoder; of(p) is a parameter itself or its gradient."""
+    nn.TransformerEncoder; of(p) is the parameter p itself or its gradient."""
     found = {}
 
     def linear(name, weight, bias):
@@ -155,21 +155,21 @@ def digits(value):
 
 
 def exact(name, value, within=0):
-    """Prints a number that comes without training: each run, of either form,
-    must reach it again to within so much, which allows for rounding."""
+    """Prints a number that needs no training: each run, in either form, must
+    reach it again to within `within`, which allows for rounding."""
     print(f"{name}: {digits(value)} (± {within:g})")
 
 
 def learned(name, value, within):
-    """Prints a number that comes from a training: each full run must reach it
-    again to within so much, which allows for the spread of trainings. The short
+    """Prints a number that comes from training: each full run must reach it again
+    to within `within`, which allows for the spread between trainings. The short
     form prints it, too, but there it means nothing."""
     print(f"{name}: {digits(value)} (learned, ± {within:g})")
 
 
 def time(name, ratio):
-    """Prints a ratio of times. It depends on the machine and on what else the
-    machine does, so any value will do."""
+    """Prints a ratio of times. It depends on the machine and on what else runs
+    there, so any value will do."""
     print(f"{name}: {ratio:.6g} (a time, not checked)")
 
 

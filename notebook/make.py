@@ -58,8 +58,8 @@ def misuse(reason):
 
 
 def sources(numbers):
-    """The numbers of labs, such as "3" or "1-5,8" -> their sources; of none,
-    all."""
+    """The numbers of labs, such as "3" or "1-5,8" -> their sources; without any,
+    those of all labs."""
     labs = {int(os.path.basename(path)[:2]): path
             for path in sorted(glob.glob(f"{HERE}/[0-9][0-9]-*.md"))}
     chosen = set()
@@ -121,8 +121,8 @@ def numbers(lab):
 
 
 def differences(old, new, compared):
-    """What a new run did not reach again, of the kinds that are compared; a
-    line each."""
+    """A line for each number that a new run did not reach again, of the kinds
+    that are compared."""
     for name in sorted(old.keys() | new.keys()):
         if name not in old or name not in new:
             yield f"{name}: only in the {'new' if name in new else 'old'} run"
@@ -145,7 +145,7 @@ def thumbnail(lab, file):
 
 def make(source, check, compared, kernel):
     """Makes one lab -> whether all went well. Checks share a kernel, in which
-    nothing is left of the lab before but what Python has imported."""
+    nothing is left of the previous lab but what Python has imported."""
     name = os.path.basename(source)[:-len(".md")]
     started, lab = time.monotonic(), convert(source)
     if check:

@@ -23,8 +23,8 @@
 // All of it: the list of tensors, and a forward and a backward pass of three
 // lines each.
 
-// The embedding, positions, the layers; the output layer has only a bias.
-// Without memory for the numbers; transformer_place ties it to the embedding.
+// The embedding, positions, the layers; of the output layer only the bias, as
+// transformer_place ties its matrix to the embedding. No memory for numbers.
 Transformer *gpt_outline(const Config *c) {
     Transformer *t = encoder_outline(c);
     TensorList *l = &t->list;

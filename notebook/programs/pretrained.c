@@ -6,8 +6,8 @@
 //     pretrained --help
 //
 // FOLDER has config.json, model.safetensors and the tokenizer's files, as they
-// are found on the Hugging Face hub. Messages begin with "transformer:", since
-// they are printed by transformer.c.
+// are published on the Hugging Face hub. Messages begin with "transformer:",
+// since they are printed by transformer.c.
 
 #define GPT_NO_MAIN
 #include "gpt.c"
@@ -59,7 +59,7 @@ const Program hub_program = {
 
 // ## gpt2
 
-// Prints the size of a model, and how many of its rows no token has.
+// Prints the size of a model, and how many of its rows have no token.
 void describe_model(const TensorList *l, const Tokens *t) {
     char number[32];
     int rows = rows_without(t);
@@ -69,8 +69,8 @@ void describe_model(const TensorList *l, const Tokens *t) {
             t->size);
 }
 
-// The tokens of a prompt that leaves room for `count` more. An empty one is the
-// beginning of any text.
+// The tokens of a prompt, which must leave room for `count` more. If it is
+// empty, the token that begins a text.
 Sentence read_prompt(const Writer *w, const char *text, int count) {
     Sentence s = cut_bytes(&w->tokens, text);
     if (s.length == 0 && w->begin >= 0) {
@@ -119,7 +119,7 @@ void print_likeliest(const WordPieces *w, Mat logits) {
     }
 }
 
-// The vector of each token, a row each.
+// The vectors of all tokens, one per row.
 void write_encoding(const char *path, const WordPieces *w, Sentence s,
                     Mat hidden) {
     FILE *file = begin_file(path);

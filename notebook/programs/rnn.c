@@ -4,9 +4,9 @@
 // others, 2015), an encoder and a decoder made of them, and an LSTM that reads
 // both ways. notebook/test/rnn.c checks every gradient against finite differences.
 //
-// It is to be included behind transformer.c and uses its matrices, arena,
+// It is to be included after transformer.c and uses its matrices, arena,
 // embeddings, loss and list of tensors. The letters are those of transformer.c,
-// with three more, and H is another:
+// with three more and another meaning of H:
 //
 //     B  sentences in a batch       E  width of an embedding
 //     S  length of the source       H  width of the hidden state (not heads)
@@ -18,7 +18,7 @@
 // transformer.c it is row b·T + t.) Block t of a matrix is the rows t·B …
 // t·B+B-1. All sentences of a batch have the same length: there is no padding.
 
-// What a Pass must know of a model: here, only that nothing is dropped.
+// What a Pass must know about a model: here, only that nothing is dropped.
 const Config without_dropout = {0};
 
 // No positions, or no first state.
@@ -39,10 +39,10 @@ int *by_time(Arena *arena, const int *ids, int B, int T) {
 
 // ## The LSTM
 //
-// It reads x one step at a time and carries two vectors along: the cell c, which
-// remembers, and the hidden state h, what it shows of it. Three gates, numbers
-// between 0 and 1, say how much of the old cell stays (f), how much of the new
-// candidate g comes in (i), and how much is shown (o):
+// It reads x one step at a time and carries two vectors along: the cell c,
+// which remembers, and the hidden state h, which is what the cell shows. Three
+// gates, numbers between 0 and 1, say how much of the old cell stays (f), how
+// much of the new candidate g comes in (i), and how much is shown (o):
 //
 // $$ z = x W + b + h' U $$
 //
@@ -50,7 +50,7 @@ int *by_time(Arena *arena, const int *ids, int B, int T) {
 //
 // $$ c = f c' + i g, \quad h = o \tanh(c) $$
 //
-// c' and h' are those of the step before. The products of the second half are
+// c' and h' are those of the step before. The products in the last line are
 // element by element. (PyTorch orders the gates i, f, g, o and has a second
 // bias, which adds nothing.)
 
@@ -66,7 +66,7 @@ typedef struct {
     Mat squashed;      // (T·B,H): tanh c
 } LstmSaved;
 
-// By way of exponential(), so that the processor does many at once. y may be x.
+// By exponential(), so that the processor computes many at once. y may be x.
 void sigmoid_row(real *y, const real *x, int n) {
     for (int j = 0; j < n; j++)
         y[j] = 1 / (1 + exponential(-x[j]));
@@ -115,7 +115,7 @@ Mat lstm_step(LstmSaved *s, const Lstm *w, int t) {
     return h;
 }
 
-// gates = x W + b, what does not depend on the step before
+// gates = x W + b, the part that does not depend on the step before
 void lstm_inputs(Arena *arena, Mat gates, const Lstm *w, Mat x) {
     Pass pass = {.arena = arena};
     copy(gates, linear_forward(&pass, &w->input, x));
@@ -152,10 +152,10 @@ Mat lstm_forward(Arena *arena, LstmSaved *s, const Lstm *w, Mat x, int B) {
 
 typedef struct {
     Mat gates;        // (T·B,4H): dz
-    Mat hidden, cell; // (B,H): dh and dc of the step at hand
+    Mat hidden, cell; // (B,H): dh and dc of the current step
 } LstmFlow;
 
-// dh and dc after the last step are zero; the caller adds what it has.
+// dh and dc after the last step begin as zeros; the caller may add to them.
 LstmFlow lstm_flow(Arena *arena, const LstmSaved *s) {
     int B = s->batch, H = s->hidden.cols;
     return (LstmFlow){arena_mat(arena, s->gates.rows, 4 * H),
@@ -216,8 +216,8 @@ void lstm_backward(LstmFlow *d, Lstm *dw, Mat dx, Mat dout, const LstmSaved *s,
 // ## An LSTM that reads both ways
 //
 // A word's meaning may depend on what follows. So a second LSTM reads from the
-// end, and the two results of each step are laid side by side. The second is
-// an ordinary LSTM on x with its blocks in reverse order.
+// end, and the two results of each step are put side by side. The second is an
+// ordinary LSTM on x with its blocks in reverse order.
 
 typedef struct {
     Lstm forth, back; // I to H each
@@ -250,8 +250,8 @@ Mat bilstm_forward(Arena *arena, BiLstmSaved *s, const BiLstm *w, Mat x,
     return out;
 }
 
-// dout (T·B,2H); dx (T·B,I) and dw are added to. To turn is to exchange blocks;
-// the gradient is turned the same way.
+// dout (T·B,2H); dx (T·B,I) and dw are added to. Turning only moves blocks, and
+// the gradient is turned in the same way.
 void bilstm_backward(Arena *arena, BiLstm *dw, Mat dx, Mat dout,
                      const BiLstmSaved *s, const BiLstm *w) {
     size_t mark = arena->used;
@@ -270,8 +270,8 @@ void bilstm_backward(Arena *arena, BiLstm *dw, Mat dx, Mat dout,
 
 // ## Additive attention
 //
-// The decoder's state h' asks, the encoder's states e_s answer. Where the
-// transformer compares by a dot product, this compares by a small network:
+// The decoder's state h' asks, the encoder's states e_s answer. The transformer
+// compares them by a dot product; here a small network does:
 //
 // $$ r_s = v \cdot \tanh(e_s M + h' Q) $$
 //
@@ -346,7 +346,7 @@ void additive_step(Arena *arena, AdditiveSaved *s, const Additive *w, int t,
 // add to de and dp; M and Q wait until all steps are done.
 //
 // How to check it: the dr of a sentence sum to 0, since adding
-// the same to all scores changes nothing.
+// the same number to all scores changes nothing.
 
 typedef struct {
     Mat values;  // de (S·B,H)
@@ -409,10 +409,10 @@ void additive_weights_backward(AdditiveFlow *d, Additive *dw,
 //
 // The encoder's LSTM reads the source. The decoder's LSTM begins with the state
 // in which the encoder ended, and writes the target: at each step the word
-// before goes in, and the scores of the next word come out. Without attention
-// these 2H numbers are all that it ever learns of the source, however long that
-// is. With attention each step also sees a context, a mixture of all of the
-// encoder's states, on the way in and on the way out:
+// before goes in, and the logits of the next word come out. Without attention,
+// the 2H numbers of that state are all that the decoder ever learns about the
+// source, however long it is. With attention, each step also sees a context, a
+// mixture of all the encoder's states, on the way in and on the way out:
 //
 //     x_t = embedding of word t-1,  k_t        k_t from h_{t-1} and all e_s
 //     h_t = LSTM(x_t)
@@ -441,8 +441,8 @@ void list_lstm(TensorList *l, Lstm *w, int I, int H, const char *name) {
                 join(name, ".recurrent"));
 }
 
-// A model or its gradients, all numbers zero; initialize(&r->list, seed) makes
-// a start. Freed by rnn_free.
+// A model or its gradients, all numbers zero; initialize(&r->list, seed) gives
+// a model its first numbers. Freed by rnn_free.
 Rnn *rnn_zeros(const RnnConfig *config) {
     int V = config->vocab, E = config->embedding, H = config->hidden;
     int A = config->attention, context = A > 0 ? H : 0;
@@ -538,8 +538,8 @@ void rnn_start(Pass *pass, RnnSaved *s, const Rnn *w, const Batch *batch) {
 }
 
 // batch -> logits (T·B,V), step by step. own (T): whether the model's own word
-// goes in at step t instead of the true one; NULL: at every step, which is
-// greedy decoding and does not look at batch->expected.
+// goes in at step t instead of the true one; NULL: it does at every step, which
+// is greedy decoding and uses nothing of batch->expected.
 Mat rnn_forward(Arena *arena, RnnSaved *s, const Rnn *w, const Batch *batch,
                 const bool *own) {
     int B = batch->sentences, T = batch->target_length;
@@ -563,10 +563,10 @@ void rnn_translate(Arena *arena, RnnSaved *s, const Rnn *w, const Batch *batch,
 }
 
 // Backwards through the decoder. The context of a step has gone two ways, into
-// the LSTM and into the scores, and collects from both; the state h' has gone
-// three: into the scores of its own step, into the next step, and into the
-// next step's question to attention. The choice of an own word is a jump, not a
-// slope: no gradient goes through it.
+// the LSTM and into the logits, and collects from both; the state h' has gone
+// three: into the logits of its own step, into the next step, and into the
+// next step's query to attention. The choice of the model's own word is not
+// differentiable: no gradient goes through it.
 //
 // a.at = NULL: no attention. dx: columns of target_x, dfeatures (T·B,H or 2H)
 void decoder_backward_steps(Arena *arena, LstmFlow *d, AdditiveFlow *a, Rnn *dw,
@@ -644,7 +644,7 @@ typedef struct {
     Arena arena;
 } Learner;
 
-// `recurrent` says which of the two configurations counts.
+// `recurrent` says which of the two configurations is used.
 Learner learner_new(bool recurrent, const RnnConfig *rnn, const Config *config,
                     uint64_t seed) {
     Learner l = {.recurrent = recurrent};

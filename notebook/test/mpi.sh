@@ -27,7 +27,7 @@ mkdir -p "$folder"
 ulimit -c 0
 echo library,ranks,threads,sha256 > "${CSV:=$folder/table.csv}"
 
-holds() # CLAIM command...: with this library
+holds() # CLAIM command...: check, with the library's name before the claim
 {
     what=$1
     shift
@@ -39,7 +39,7 @@ make_mpi()
     make -s mpi MPICC="mpicc.$library" && cp build/notebook/mpi "$folder/mpi.$library"
 }
 
-# A program whose seventh step goes a little wrong.
+# A program whose seventh step is slightly wrong.
 planted()
 {
     mkdir -p "$folder/planted"
@@ -57,7 +57,7 @@ launch()
     timeout --foreground 600 "mpirun.$library" "$@"
 }
 
-# mpi RANKS ARGUMENT...: the program, on so many ranks
+# mpi RANKS ARGUMENT...: the program, on RANKS ranks
 mpi()
 {
     ranks=$1
@@ -65,7 +65,7 @@ mpi()
     launch -n "$ranks" "./mpi.$library" "$@"
 }
 
-# one_line TEXT: of all that was said, one line is of the program, and has TEXT
+# one_line TEXT: only one line of the output is the program's, and it has TEXT
 one_line()
 {
     cat said
@@ -73,7 +73,7 @@ one_line()
     [ "$(wc -l < own)" = 1 ] && grep -qF -e "$1" own
 }
 
-# refused STATUS TEXT command...: ends so, says so in one line, writes no model
+# refused STATUS TEXT command...: it ends with STATUS, prints TEXT, saves no model
 refused()
 {
     wanted=$1 text=$2
@@ -90,7 +90,7 @@ refused()
 pairs="train $root/data/eng-fra.train.tsv"
 model="$pairs --layers 1 --batch 32 --steps $STEPS"
 
-# same RANKS THREADS: the run ends in the bits of the first
+# same RANKS THREADS: the run ends with the same bits as the first
 same()
 {
     rm -f same.safetensors
@@ -133,15 +133,15 @@ apart()
 
 wrong_from_the_start()
 {
-    holds "an option that makes no sense is said once" refused 2 \
+    holds "an option that makes no sense is reported once" refused 2 \
         '--layers: "x" is not a whole number' mpi 2 train "$data" --layers x
     holds "so are too many ranks" refused 1 "9 ranks cannot share 8" \
         mpi 9 train "$data" $tiny
     holds "and another command" refused 2 "mpi only trains" \
         mpi 2 translate one.safetensors
-    holds "a file that is not there is said once" refused 1 \
+    holds "a file that is not there is reported once" refused 1 \
         "cannot open nothing.tsv" mpi 2 train nothing.tsv
-    holds "a rank that lacks it says so" refused 1 \
+    holds "a rank that lacks the file says so" refused 1 \
         "transformer: cannot open nothing.tsv" apart nothing.tsv $tiny
     holds "other data on a rank" refused 1 \
         "not the same data or model on all ranks" apart "$other" $tiny
@@ -150,7 +150,7 @@ wrong_from_the_start()
         apart "$data" $tiny --lr 0.1
 }
 
-# The ranks differ from step 7 on; the looks are at steps 2, 4, 6, 8.
+# The ranks differ from step 7 on; they are compared at steps 2, 4, 6, 8.
 differing()
 {
     rm -f l.csv
@@ -160,8 +160,8 @@ differing()
     "$root/transformer" info kept.safetensors | grep -q '^steps trained 6$'
 }
 
-# begin RANKS: a run in the background, up to its first look. $run is its mpirun;
-# pid.R has the process of rank R.
+# begin RANKS: a run in the background, until its model is first saved. $run is its
+# mpirun; pid.R has the process of rank R.
 begin()
 {
     rm -f pid.* m.safetensors m.safetensors.* l.csv
@@ -209,7 +209,7 @@ killed()
 }
 
 # Open MPI gives the ranks a second, which may be too short for a step, or leave
-# the new file behind; the status of MPICH's mpirun is sometimes that of the
+# m.safetensors.new behind; the status of MPICH's mpirun is sometimes that of the
 # ranks and sometimes 0.
 interrupted()
 {
@@ -229,16 +229,16 @@ disk_full()
 
 wrong_on_the_way()
 {
-    holds "ranks that come to differ end; the file is of the look before" \
+    holds "ranks that begin to differ end; the file is the one saved before" \
         differing
     holds "a whole run, to compare with" whole
-    holds "what fails after the last step is said, too" refused 1 \
+    holds "a failure after the last step is reported, too" refused 1 \
         "cannot write last.safetensors: File too large" \
         launch -n 2 prlimit --fsize=4096 "./mpi.$library" train "$data" $tiny \
         --steps 1 --model last.safetensors
     holds "kill -9 of rank 1 of 3 ends the run; 2 ranks go on to the same bits" killed
-    holds "so does Ctrl-C of mpirun, and 3 go on" interrupted
-    holds "a full disk is said once, the file is whole, and 3 go on" disk_full
+    holds "so does Ctrl-C on mpirun, and 3 go on" interrupted
+    holds "a full disk is reported once, the file is whole, and 3 go on" disk_full
 }
 
 flags=$(make -s --eval='flags: ; @echo $(CFLAGS)' flags)

@@ -1,4 +1,4 @@
-// notebook/programs/rnn.c: the recurrent networks of labs 8 and 13.
+// Tests of notebook/programs/rnn.c: the recurrent networks of labs 8 and 13.
 
 #include "../../tests/lib/test.h"
 #include "../programs/rnn.c"
@@ -94,8 +94,8 @@ void check_bilstm(void) {
 
 // --------------------------------------------------------- the whole model
 //
-// Its gradients are those of the LSTM with a first state, of additive attention
-// and of everything between them.
+// Its gradients include those of the LSTM with a first state, of additive
+// attention and of everything between them.
 
 int source_ids[B * S] = {5, 7, 4, 8, 6, 4, 8, 5};
 int expected_ids[B * T] = {8, 5, 7, 6, 6, 4};
@@ -161,14 +161,14 @@ void test_inputs(void) {
     Mat logits = rnn_forward(&room, &s, r, &batch, mixed);
     CLAIM(s.input[2] == arg_max(row(logits, 0), 0, V)
               && s.input[3] == arg_max(row(logits, 1), 0, V) && s.input[4] == 5,
-          "where the model's own word is asked for, the likeliest is fed");
+          "where the model's own word is asked for, it gets the likeliest one");
     logits = copied(rnn_forward(&room, &s, r, &batch, all));
     int out[B * T], same = 0;
     rnn_translate(&room, &s, r, &batch, out);
     for (int b = 0; b < B; b++)
         for (int t = 0; t < T; t++)
             same += out[b * T + t] == arg_max(row(logits, t * B + b), 0, V);
-    CLAIM(same == B * T, "to decode is to be fed one's own words, all along");
+    CLAIM(same == B * T, "decoding feeds the model its own word at every step");
     int kept = expected_ids[0];
     expected_ids[0] = 4;
     CLAIM(same_bits(logits, rnn_forward(&room, &s, r, &batch, all)),
@@ -177,7 +177,7 @@ void test_inputs(void) {
     rnn_free(r);
 }
 
-// With a gradient of 3 all the time every step is the rate.
+// While the gradient is constant, each step is as long as the rate.
 void test_slow_adam(void) {
     real p[2] = {0}, m[2] = {0}, v[2] = {0}, g[2] = {3, -300};
     for (int t = 1; t <= 10; t++)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests of make.py and lab.py with small labs that need no training, of the
-program gpt with a small model, and of what labs 15 and 16 do with a text of
-one's own.
+program gpt with a small model, and of what labs 15 and 16 do with a text from
+the reader.
 
     python3 notebook/test/test_notebooks.py
 
@@ -60,7 +60,7 @@ def program(name, words):
 
 
 def ran(command, folder, **how):
-    """A program that has come to its end, with any status."""
+    """Runs a program to its end, whatever its status."""
     return execute(*command, allowed=(), cwd=folder, timeout=300, **how)
 
 
@@ -80,9 +80,9 @@ def refused(done, status, *words):
 
 
 def stopped(command, folder, *signals, within=60, unread=False):
-    """A training that gets these signals after its first line, and whose messages
-    nobody reads from then on, if they are `unread` -> its status, None if it had to
-    be killed, and what it said."""
+    """Runs a training and sends it these signals after its first line. If `unread`,
+    nobody reads its messages from then on -> its status, None if it had to be
+    killed, and what it said."""
     with subprocess.Popen(command, cwd=folder, env=ALONE, text=True,
                           stderr=subprocess.PIPE) as process:
         process.stderr.readline()
@@ -100,7 +100,7 @@ def stopped(command, folder, *signals, within=60, unread=False):
 
 
 def limited(what, most):
-    """For a program that may have no more of it."""
+    """Arguments that run a program with no more than this of a resource."""
     return {"preexec_fn": lambda: resource.setrlimit(what, (most, most))}
 
 
@@ -130,8 +130,8 @@ def write_labs(folder, off):
 
 
 def run(folder, *words, **environment):
-    """make.py in that project. It runs in this process, which has imported all that
-    it needs -> like ran()."""
+    """Runs make.py in that project, in this process, which has imported all that it
+    needs -> what ran() returns."""
     with contextlib.redirect_stdout(io.StringIO()) as said, \
             contextlib.redirect_stderr(io.StringIO()) as failed, \
             mock.patch.dict(os.environ, environment), \
@@ -176,7 +176,7 @@ def test_choice(folder):
 
 
 def differences(old, new, compared):
-    """What is said of a lab that printed once this and then that."""
+    """What is said of a lab that first printed `old` and then `new`."""
     def numbers(prints):
         with contextlib.redirect_stdout(io.StringIO()) as said:
             prints()
@@ -233,8 +233,8 @@ def test_labs(folder):
     claim("ok   01-trained: 1 exact, 1 learned" in done.out
           and "FAIL 02-times" in done.out and done.status == 1
           and done.out.endswith("1 passed, 1 failed\n"),
-          "what a new run reaches again passes; where nothing is compared, it "
-          "fails, with status 1", done.out)
+          "a lab that reaches its numbers again passes; one in which nothing is "
+          "compared fails, with status 1", done.out)
     write_labs(folder, 5)
     full, short = (run(folder, "--check", *more, "1")
                    for more in ((), ("--short",)))
@@ -252,7 +252,7 @@ def test_labs(folder):
     claim(refused(run(folder, "--short"), 2, "only for checks"),
           "the short form never overwrites a committed lab")
     claim(before == committed(folder),
-          "neither checks nor what is refused has changed a committed lab")
+          "neither checks nor refused commands have changed a committed lab")
 
 
 def test_packages(folder):
@@ -266,7 +266,7 @@ def test_packages(folder):
     done = run(folder, "1")
     claim(done.status == 1 and "Traceback" not in done.err
           and done.err.endswith("of the labs do not compile\n"),
-          "programs that do not compile are said to be the reason", done.err)
+          "if programs do not compile, that is named as the reason", done.err)
 
 
 # ---------------------------------------------------------------- gpt
@@ -326,26 +326,26 @@ def test_gpt_ends(folder):
         model = f"{which.name}.safetensors"
         status, said = stopped(training(*SMALL, *LONG, model), folder, which)
         claim(status == 128 + which and model in said and gpt(folder, "generate", model).status == 0,
-              f"{which.name} ends a run after it was saved", (status, said))
+              f"{which.name} ends a run after saving it", (status, said))
     status, _ = stopped(training("--batch", 2000, *LONG, "long.safetensors"), folder,
                         signal.SIGTERM, signal.SIGINT, within=3)
     claim(status == -signal.SIGINT,
-          "another signal behind it ends it at once", status)
+          "a second signal ends it at once", status)
     status, _ = stopped(training(*SMALL, *LONG, "unread.safetensors"), folder, signal.SIGINT,
                         unread=True)
     claim(status == 130 and gpt(folder, "generate", "unread.safetensors").status == 0,
-          "nobody reads its messages any more: it saves all the same", status)
+          "even if nobody reads its messages any more, it saves", status)
     before = bytes_of(folder, "one.safetensors")
     done = gpt(folder, "train", "text", *SMALL, "--steps", 1, "--model",
                "one.safetensors", **limited(resource.RLIMIT_FSIZE, 4096))
     claim(done.status == 1 and "cannot write one.safetensors: " in done.err
           and bytes_of(folder, "one.safetensors") == before,
-          "a file that may not grow so large: it is said, and the old one stays",
+          "a file that may not grow so large is reported, and the old one stays",
           (done.status, done.err))
 
 
 def speechless(model):
-    """The bytes of this model with nothing but the special tokens."""
+    """The bytes of this model, cut down to the special tokens."""
     begin, data = 8 + int.from_bytes(model[:8], "little"), b""
     header = json.loads(model[8:begin])
     metadata = header.pop("__metadata__")

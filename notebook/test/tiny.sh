@@ -1,6 +1,6 @@
 #!/bin/sh
-# notebook/programs/tiny.c, built by CC and run by RUN, and transformer.c, built strictly by
-# HOST, have the same parameters after STEPS=2 steps; wrong files are refused in
+# notebook/programs/tiny.c, built by CC and run by RUN, and transformer.c, built by HOST with
+# strict flags, have the same parameters after STEPS=2 steps; wrong files are refused in
 # one line.
 #
 # shellcheck disable=SC2086
@@ -12,7 +12,7 @@ room=build/tiny
 rm -rf $room
 mkdir -p $room
 
-# same STEPS DATA OPTIONS...: what both say of their parameters
+# same STEPS DATA OPTIONS...: both print the same checksum of their parameters
 same()
 {
     steps=$1 data=$2
@@ -25,7 +25,7 @@ same()
     [ ${#found} = 16 ] && [ "$found" = "$expected" ]
 }
 
-# refuses PATTERN DATA [STEPS]: status 1, and one line that says so
+# refuses PATTERN DATA [STEPS]: status 1, and one line that matches PATTERN
 refuses()
 {
     pattern=$1

@@ -1,4 +1,4 @@
-// node --single-threaded (threads that compile may crash Node 20 at the end) THIS PROGRAM ARGUMENTS
+// node --single-threaded (compiling threads may crash Node 20 as it exits) THIS PROGRAM ARGUMENTS
 import { readFileSync } from "node:fs";
 import { WASI } from "node:wasi";
 const args = process.argv.slice(2);
