@@ -112,7 +112,7 @@ typedef struct {
 } Word;
 
 // What a noun stands for, and which nouns the other words go with (verbs and
-// prepositions: which objects), so that nobody takes a castle.
+// prepositions: which objects), so that nobody "takes a castle".
 enum {
     PERSON = 1, ANIMAL = 2, VEHICLE = 4, FURNITURE = 8, PLACE = 16, THING = 32,
     LIVING = PERSON | ANIMAL,
@@ -214,7 +214,7 @@ static const Word prepositions[] = {
 };
 
 // These pairs occur in no sentence of train and valid, only in test: there
-// the model must combine what it has learned about each word apart. Every
+// the model must combine what it has learned about each word separately. Every
 // adjective has one feminine and one masculine noun here.
 static const char *const unseen[][2] = {
     {"red", "car"}, {"red", "book"}, {"green", "table"}, {"green", "boat"},
@@ -229,7 +229,7 @@ static const char *const unseen[][2] = {
 
 // ### The rules
 //
-// Capitals stand for the parts. Here one sees the crossing: A and N change
+// Capitals stand for the parts. The rules show the crossing: A and N change
 // places, B and N do not.
 //
 //     N noun   D determiner   C the same, right before B
@@ -436,7 +436,7 @@ static bool has_unseen(const Sentence *s) {
 }
 
 // Two in five sentences of test have an unseen pair, and no other sentence
-// has. The first of them is drawn until it is the one that everybody knows.
+// has one. The first of them is drawn again until it is the book's example.
 static void make_sentence(int split, int index, Pair *pair) {
     bool wanted = split == TEST && index % 5 < 2, first = wanted && index == 0;
     Sentence s;
@@ -511,7 +511,7 @@ static void make_date(int split, int index, Pair *pair) {
 // What somebody does in an evening, one word for each thing: the lamp is
 // switched on and off, other things happen, and once there is a question. Was
 // the lamp on or off then? The last switch before the question tells, however
-// many others stand before it, or after the question and nearer to it.
+// many others come before it, or after the question and nearer to it.
 //
 // Each sentence has as many "on" as "off". Its twin, the next line, has the two
 // exchanged: the same words, the other answer. So nobody can tell the answer
@@ -568,9 +568,9 @@ static void make_lamp(int split, int index, Pair *pair) {
 
 // ## Set 5: hidden
 //
-// Text, to which nobody has added anything: sentences of set 2, every other one
-// in French, without their translation. Of the words of the source, each is
-// hidden with a chance of one in three; the target is the whole sentence.
+// Plain text, without labels: sentences of set 2, every other one in French,
+// without their translations. Each word of the source is hidden with a chance
+// of one in three; the target is the whole sentence.
 
 static void hide_words(char *line, const char *sentence) {
     for (const char *word = sentence; *word;) {

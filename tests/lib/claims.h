@@ -1,5 +1,5 @@
-// How every test program here counts and reports: a line for each claim, last
-// "N passed, N failed", and an exit status of 1 if any failed.
+// How every test program here counts and reports: a line for each claim, at the
+// end "N passed, N failed", and an exit status of 1 if any failed.
 
 #ifndef CLAIMS_H
 #define CLAIMS_H
@@ -34,15 +34,15 @@ int claims_end(void) {
     return claims_failed > 0;
 }
 
-// A check that this machine cannot make: named, and in CI a failure.
+// A check that this machine cannot make: it is named, and fails in CI.
 void skip(const char *what) {
     const char *ci = getenv("CI");
     printf("skip %s\n", what);
     claims_failed += ci && !strcmp(ci, "true");
 }
 
-// Whether what ended with this status, and said this, ended as fail() ends a
-// program: status 1 and one line, in which `part` occurs.
+// Whether a program that ended with this status and this message ended by
+// fail(): with status 1 and one line, in which `part` occurs.
 bool ended_by_fail(int status, const char *said, const char *part) {
     const char *end = strchr(said, '\n');
     return status == 1 && !strncmp(said, "transformer: ", 13) && end && !end[1]

@@ -1,16 +1,16 @@
-// The program from outside: what stands on the command line, on the standard
-// input and in files is given, and exit status, output, messages and files are
-// held against what they should be.
+// The program from outside: it is given a command line, a standard input and
+// files, and its exit status, output, messages and files are compared with what
+// they should be.
 //
 //     works(CLAIM, COMMAND)             status 0, and no message of failure
 //     prints(CLAIM, PATTERN, COMMAND)   the same, and this on the standard output
-//     fails(CLAIM, PATTERN, COMMAND)    status 1, and this is said, in one line
+//     fails(CLAIM, PATTERN, COMMAND)    status 1, and this message, in one line
 //     fails_late(…)                     the same, after some progress
 //     wrong(CLAIM, PATTERN, COMMAND)    status 2, in one line that names the help
 //
-// A COMMAND is split at blanks, but for what stands between ' and '. In a
-// PATTERN each * stands for anything. TRANSFORMER=PATH names the program.
-// Everything happens in a folder that is removed at the end.
+// A COMMAND is split at blanks, except between ' and '. In a PATTERN each *
+// stands for anything. TRANSFORMER=PATH names the program. Everything happens
+// in a folder that is removed at the end.
 
 #define _XOPEN_SOURCE 700
 #include <ctype.h>
@@ -143,7 +143,7 @@ char *line_of(const char *text, int n) {
     return form("%.*s", (int)strcspn(text, "\n"), text);
 }
 
-// What follows a key and a blank in one of the lines; "-" if none begins so.
+// What follows a key and a blank in the line that they begin; "-" if none does.
 char *value(const char *text, const char *key) {
     size_t length = strlen(key);
     for (const char *c = text; *c; c += strcspn(c, "\n"), c += *c == '\n')
@@ -182,7 +182,7 @@ void give(const char *text) {
     write_text("in", text);
 }
 
-// Splits a command; what uses a model does so with one thread, unless told.
+// Splits a command; if it uses a model, adds --threads=1 unless it has its own.
 void split(const char *command, char **argument) {
     static const char *const threaded[] = {"train", "translate", "evaluate",
                                            "attention"};
@@ -258,8 +258,8 @@ void run(const char *command) {
 
 // ## Claims
 
-// No command takes longer than this. One that does waits for ever: it is named,
-// and nothing else is tried.
+// No command takes longer than PATIENCE. One that does waits for ever: it is
+// named, and nothing else is tried.
 void out_of_patience(int which) {
     (void)which;
     kill(started, SIGKILL);
@@ -291,7 +291,7 @@ void absent(const char *what, const char *path) {
     holds(!exists(path), what, form("no file %s", path), "it exists");
 }
 
-// What happened: the status, whether it was said in one line, and that line.
+// What happened: the status, the message, and whether it was a single line.
 char *outcome(void) {
     int lines = lines_of(err);
     return form("status %d%s%s: %.*s", status, lines == 1 ? "" : form(
@@ -407,8 +407,8 @@ char *header(const char *path) {
     return text;
 }
 
-// The same model, whose first parameters are finite, and so large that no loss
-// comes of them.
+// The same model with first parameters that are finite, but so large that the
+// loss is not.
 void make_huge(const char *from, const char *to) {
     size_t size, begin = 8 + strlen(header(from));
     char *bytes = contents(from, &size);
@@ -422,7 +422,7 @@ void make_huge(const char *from, const char *to) {
 
 #define GONE "No such file or directory"
 #define PAIRS 7
-#define TOKENS 37 // of the targets, with an end each
+#define TOKENS 37 // in the targets, with an END each
 #define SOURCES "the cat sees a dog\nthe dog sees a cat\na cat sleeps\n" \
     "a dog sleeps\nthe cat sleeps\nthe dog eats\nthe dog says \"yes, cat\"\n"
 #define WRITTEN "le chat voit un chien\nle chien voit un chat\nun chat dort\n" \

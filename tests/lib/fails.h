@@ -2,7 +2,7 @@
 // with status 1. So each such call runs in a child process, whose standard
 // error stream is read through a pipe. Without POSIX these claims are left out.
 
-// A sanitizer's own malloc complains of a request that is too large.
+// A sanitizer's own malloc complains about a request that is too large.
 #ifndef __has_feature // clang's; gcc tells in another way
 #define __has_feature(name) 0
 #endif
@@ -40,7 +40,7 @@ bool in_child(Ending *e) {
     *e = (Ending){0};
     if (child == 0) {
         close(ends[0]);
-        __lsan_disable(); // who ends by fail() frees nothing
+        __lsan_disable(); // a program that ends by fail() frees nothing
         return true;
     }
     size_t used = 0, most = sizeof e->said - 1;
@@ -52,7 +52,7 @@ bool in_child(Ending *e) {
     return false;
 }
 
-// Claims that it ended by fail(), saying this.
+// Claims that the child ended by fail(), with `part` in its message.
 void claim_failure(const Ending *e, const char *what, const char *part,
                    const char *file, int line) {
     bool right = ended_by_fail(e->status, e->said, part);
@@ -60,7 +60,7 @@ void claim_failure(const Ending *e, const char *what, const char *part,
           what, e->status, e->said);
 }
 
-// Claims that the call, which stands last, ends the program by fail().
+// Claims that the call, the last argument, ends the program by fail().
 #define CLAIM_FAILS(what, part, ...)                                         \
     do {                                                                     \
         Ending ending;                                                       \

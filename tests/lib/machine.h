@@ -1,26 +1,25 @@
-// A machine in memory, on which the program runs hundreds of times a second: its
-// disk, its standard streams and its clock are here, exit() comes back, and
-// things go wrong where one wants them to. Stands before transformer.c, which it
-// includes.
+// A machine in memory, on which the program runs hundreds of times a second:
+// its disk, its standard streams and its clock are here, exit() comes back, and
+// things go wrong where a test wants them to. It includes transformer.c.
 //
 //     disk_write("pairs.tsv", "a\tb\n", 4);
 //     fault = (Fault){DISK, 17, "fail"};
 //     int status = run("train pairs.tsv …");
 //
-// Counted from 1 are requests for memory, what is asked of the disk (open, each
-// read and write, fsync, close, rename, remove), square roots, rows of the log,
-// and models that are about to take their name. At the number given this
-// happens:
+// It counts, from 1, requests for memory, accesses to the disk (open, each read
+// and write, fsync, close, rename, remove), square roots, rows of the log, and
+// models that are about to get their name. At the number given, this happens:
+//
 //
 //     fail    there is no memory; the disk has an error
 //     full    half of what is written fits, and from then on nothing
-//     gone    the disk is not there any more: nothing works from then on, for
-//             another reason than at first
+//     gone    the disk is no longer there: nothing works from then on, and the
+//             reason is another one than at first
 //     short   a read brings half of what was asked for
 //     kill    the program is killed just before
 //     power   so is the machine: what was not yet fsynced is lost, too
 //     late    the same on a machine that forgets that fsync was called
-//     int     Ctrl-C is pressed just before; so are term and hup
+//     int     Ctrl-C is pressed just before; likewise the signals term and hup
 //
 // Needs fopencookie, which glibc and musl have.
 
@@ -84,8 +83,8 @@ _Noreturn void kill_program(int status) {
     sandbox_exit(status);
 }
 
-// Before the program listens to a signal, or after it has heard one, the signal
-// ends it.
+// A signal ends the program unless the program has a handler for it: before
+// that is installed, and after it has caught one.
 void send_signal(int which) {
     struct sigaction action;
     sigaction(which, NULL, &action);
@@ -95,7 +94,7 @@ void send_signal(int which) {
 }
 
 // Counts one request. Returns whether it is the one that goes wrong, in a way
-// that its caller sees to.
+// that the caller has to carry out.
 bool goes_wrong(int thing) {
     if (++requested[thing] != fault.number || thing != fault.thing || dead)
         return false;
@@ -277,7 +276,7 @@ FILE *machine_freopen(const char *path, const char *mode, FILE *file) {
     return machine_fopen(path, mode);
 }
 
-// The file's number in `opened`, for fsync.
+// The file's index in `opened`, for fsync.
 int machine_fileno(FILE *file) {
     for (int i = 0; i < FILES; i++)
         if (opened[i].file == file)
@@ -331,8 +330,8 @@ int machine_stat(const char *path, struct stat *to) {
     return 0;
 }
 
-// ## Time, which passes only while square roots are taken: each step of training
-// takes as many.
+// ## Time, which passes only while square roots are taken: each step of
+// training takes the same number.
 
 double roots, root_time; // seconds of each; 0: each takes longer than the last
 

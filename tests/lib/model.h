@@ -7,7 +7,7 @@ int source_ids[B * S] = {5, 7, 4, 8, END, 6, 4, END, PAD, PAD};
 int input_ids[B * T] = {START, 8, 5, 10, START, 6, PAD, PAD};
 int expected_ids[B * T] = {8, 5, 10, END, 6, END, PAD, PAD};
 
-// A copy in memory of its own, so that Valgrind sees who reads behind its end.
+// A copy in memory of its own, so that Valgrind sees reads beyond its end.
 int *copied_ids(const int *ids, int n) {
     int *copy = arena_take(&room, (size_t)n, sizeof *ids);
     return memcpy(copy, ids, sizeof *ids * (size_t)n);

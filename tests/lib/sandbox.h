@@ -1,7 +1,7 @@
 // For tests that call thousands of times what may end the program: exit() comes
-// back, what transformer.c has allocated since then is freed, what it has opened
-// is closed, and how much memory that was, and what was said, is known. Stands
-// before test.h.
+// back, what transformer.c has allocated since then is freed, what it has
+// opened is closed, and how much memory that was, and what was printed, is
+// known. To be included before test.h.
 
 #define _XOPEN_SOURCE 700
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include "claims.h"
 
-// Stands before each piece of memory that transformer.c has.
+// The header of each piece of memory that transformer.c has.
 typedef union Piece {
     struct {
         union Piece *before, *behind; // a ring, in which `ring` is the first
@@ -21,7 +21,7 @@ typedef union Piece {
 
 Piece ring = {.is = {&ring, &ring, 0, false}};
 size_t memory_now, memory_peak; // bytes
-size_t memory_limit = SIZE_MAX; // who takes more ends with status 99
+size_t memory_limit = SIZE_MAX; // beyond it, the call ends with status 99
 bool exit_returns;
 jmp_buf where_exit_returns;
 int exit_status;
@@ -35,7 +35,7 @@ _Noreturn void sandbox_exit(int status) {
     longjmp(where_exit_returns, 1);
 }
 
-// Takes the memory out of the ring and gives the whole piece.
+// Takes the memory out of the ring and returns the whole piece.
 void *unlinked(void *memory) {
     if (!memory)
         return NULL;
@@ -46,7 +46,7 @@ void *unlinked(void *memory) {
     return p;
 }
 
-// Puts a piece into the ring and gives the memory behind it.
+// Puts a piece into the ring and returns the memory after its header.
 void *linked(Piece *p, size_t size) {
     if (!p)
         return NULL;
@@ -116,8 +116,8 @@ FILE *sandbox_stderr(void) {
     return exit_returns ? messages : stderr;
 }
 
-// What may end the program stands between these two, behind a setjmp, to which
-// exit() returns.
+// What may end the program is called between these two, after a setjmp, to
+// which exit() returns.
 
 void sandbox_begin(void) {
     if (!messages && !(messages = tmpfile()))
@@ -155,7 +155,7 @@ int status_of(void call(const void *), const void *with) {
     return sandbox_end();
 }
 
-// Whether what has this status ended by fail(), saying this. If not, it is shown.
+// Whether a call ended by fail() with `part` in its message; else shows it.
 bool failed_saying(const char *part, int status) {
     bool right = ended_by_fail(status, last_message, part);
     if (!right)

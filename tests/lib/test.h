@@ -2,15 +2,15 @@
 // a gradient with the slopes of a function.
 //
 // Each program includes transformer.c itself, so that it can reach everything,
-// and checks the claims of one chapter. It prints a line for each claim and
-// last "N passed, N failed"; its exit status is 1 if any failed.
+// and checks the claims of one chapter. It prints a line for each claim and, at
+// the end, "N passed, N failed"; its exit status is 1 if any failed.
 
 #define TRANSFORMER_NO_MAIN
 #include "../../transformer.c"
 
-// What tests sum up in. Where numbers are complex, claims are about real parts.
+// The type of sums. Where numbers are complex, claims are about real parts.
 #ifdef TRANSFORMER_COMPLEX
-#undef I // is a size here
+#undef I // a size here
 #define fabs(x) (fabs)((double)(x))
 typedef double complex loss_number;
 #else
@@ -18,8 +18,8 @@ typedef double loss_number;
 #endif
 #include "claims.h"
 
-// How the names of files begin that a test writes. The build whose memory is
-// watched may run at the same time as the other.
+// How the names of the files that a test writes begin. The build whose memory
+// is watched may run at the same time as the other.
 #ifdef TRANSFORMER_MALLOC
 #define SCRATCH "build/watched-"
 #else
@@ -35,14 +35,14 @@ double normal(uint64_t *state) {
     return radius * cos(6.283185307179586 * uniform(state));
 }
 
-// Fills with numbers around 0 of deviation `size`.
+// Fills m with random numbers of mean 0 and standard deviation `size`.
 void randomize(Mat m, double size) {
     for (int i = 0; i < m.rows; i++)
         for (int j = 0; j < m.cols; j++)
             *at(m, i, j) = (real)(size * normal(&test_state));
 }
 
-// Fresh matrices; main frees them all at its end.
+// The memory of fresh matrices; main frees it at its end.
 Arena room;
 
 Mat random_mat(int rows, int cols) {
@@ -59,7 +59,7 @@ Mat filled_mat(int rows, int cols, double value) {
 
 Linear random_linear(int in, int out) {
     Linear w;
-    w.weight = random_mat(in, out); // first, which an initializer leaves open
+    w.weight = random_mat(in, out); // first: initializers leave it open
     w.bias = random_mat(1, out);
     return w;
 }
@@ -153,7 +153,7 @@ Trainer trainer_of(const Config *config, const Recipe *recipe) {
                        recipe);
 }
 
-// The key of the first dropout of a pass whose noise is this.
+// The key of the first dropout in a pass with this noise.
 uint32_t first_key(uint64_t noise) {
     return (uint32_t)scramble(noise);
 }
@@ -188,7 +188,7 @@ loss_number summed_loss(Mat lse, Mat logits, const int *expected, double smoothi
     return total;
 }
 
-// Loss, and in place of the logits its gradient.
+// Returns the loss; the logits become its gradient.
 Loss loss_of_logits(Mat logits, const int *expected, double smoothing) {
     Mat lse = arena_mat(&room, logits.rows, 1);
     Loss loss = loss_forward(lse, logits, expected, smoothing, &room);
@@ -196,13 +196,13 @@ Loss loss_of_logits(Mat logits, const int *expected, double smoothing) {
     return loss;
 }
 
-// Gradient buffers are filled with this before the backward pass, so that an
-// assignment where an addition belongs is seen.
+// Gradient buffers are filled with this before the backward pass, to reveal an
+// assignment where an addition belongs.
 #define PREFILL 0.5
 
 typedef loss_number Scalar(void *context);
 
-// f, after which the room is as it was.
+// The value of f; what f has taken from the room is given back.
 loss_number value_of(Scalar *f, void *context) {
     size_t mark = room.used;
     loss_number value = f(context);
@@ -221,8 +221,8 @@ double central_difference(Scalar *f, void *context, real *x, double h) {
     return (above - below) / (2 * h);
 }
 
-// The slope of f as *x changes: central differences with steps h and h/2, put
-// together so that their errors of order h² cancel (Richardson). Where the two
+// The slope of f as *x changes: central differences with steps h and h/2,
+// combined so that their errors of order h² cancel (Richardson). Where the two
 // disagree, the corner of a ReLU may lie between the points, and no difference
 // is the slope. So the points move closer, until the corner is outside.
 double difference_slope(Scalar *f, void *context, real *x) {
@@ -278,7 +278,7 @@ double gradient_error(Scalar *f, void *context, Mat x, Mat dx) {
               worst);                                                       \
     } while (0)
 
-// The same of both gradients of a layer, one part of what is called NAME.
+// The same for both gradients of a linear layer, which is one part of `name`.
 void claim_linear(Scalar *f, void *context, const Linear *w, const Linear *dw,
                   const char *name, const char *part) {
     CLAIM_GRADIENT(f, context, w->weight, dw->weight, "%s: %s weight", name, part);

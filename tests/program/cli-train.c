@@ -35,7 +35,7 @@ void test_progress(void) {
     write_text("half.tsv", "the dog eats\tle chien mange\nthe dog eats\ta\n");
     run("train pairs.tsv --from good.safetensors --lr 0 --steps 1 --valid "
         "half.tsv --model w.safetensors");
-    matches("each wrong sample has its (not yet), also after a right one", "*the "
+    matches("each wrong sample has a (not yet), even after a right one", "*the "
             "dog eats  →  le chien mange\n    the dog eats  →  le chien mange  "
             "(not yet)\n*", err);
 }
@@ -72,7 +72,7 @@ void test_defaults(void) {
     matches("one thing has no plural", "*data: 1 pair, *, 1 head, *\ntraining: 1 step of "
             "1 sentence, * 1 step\n*", err);
     run("train one.tsv --resume --steps 1 --model w.safetensors");
-    matches("nor has one that is done", "*nothing to do: 1 step is done;*", err);
+    matches("nor has 1 step done", "*nothing to do: 1 step is done;*", err);
     works("no --model is needed", "train pairs.tsv --steps 1");
     works("the model is called model.safetensors", "info model.safetensors");
     run("train pairs.tsv" MINI "--model w.safetensors");
@@ -88,13 +88,13 @@ void test_no_memory(void) {
     write_text("large.tsv", text);
     run("train pairs.tsv" MINI "--steps 2 --model e.safetensors");
     limit(RLIMIT_AS, 1 << 28);
-    fails_late("a first step for which there is no memory is said with its batch",
+    fails_late("a first step without enough memory is reported with its batch",
                "out of memory: *", "train large.tsv --tokens char --layers 1 "
                "--d-model 8 --heads 8 --d-ff 8 --max-len 3000 --batch 16 "
                "--model e.safetensors");
     limit(RLIMIT_AS, RLIM_INFINITY);
     bool in_32_bits = contents(program, NULL)[4] == 1; // as its ELF header says
-    matches("that is, so many sentences of so many tokens", in_32_bits
+    matches("that is, with its numbers of sentences and tokens", in_32_bits
             ? "*more than can be addressed*" : "*a batch of 16 × 3001 tokens*",
             err);
     run("info e.safetensors");
@@ -105,8 +105,8 @@ void test_no_memory(void) {
 
 // ## Threads
 
-// What the environment and the program tell OpenMP's library, as it says itself,
-// in GCC's words and in Clang's; "" if there is none.
+// What OpenMP's library says it was told by the environment and by the program,
+// in GCC's words or in Clang's; "" if there is no such library.
 char *told(const char *environment) {
     char *last = "";
     if (system(form("unset OMP_WAIT_POLICY; OMP_DISPLAY_ENV=verbose %s '%s' "
@@ -116,7 +116,7 @@ char *told(const char *environment) {
     for (int i = 0; i < lines_of(contents("told", NULL)); i++) {
         char *line = line_of(contents("told", NULL), i);
         if (strstr(line, "GOMP_SPINCOUNT") || strstr(line, "KMP_BLOCKTIME"))
-            last = line; // that of the program begun once more
+            last = line; // the last is that of the program begun once more
     }
     return last;
 }
@@ -134,7 +134,7 @@ void test_threads(void) {
          strcmp(told("GOMP_SPINCOUNT=77 KMP_BLOCKTIME=77"), usual)
          && strcmp(told("OMP_WAIT_POLICY=active"), usual) ? "yes" : usual);
     limit(RLIMIT_AS, 2000000000);
-    works("a thousand of them are no more than there are processors",
+    works("of a thousand, only as many are started as there are processors",
           "train pairs.tsv --layers 1 --d-model 256 --heads 2 --max-len 8 --steps 1 "
           "--model w.safetensors --threads 1000");
     limit(RLIMIT_AS, RLIM_INFINITY);
@@ -168,7 +168,7 @@ void test_stopping(void) {
           "train pairs.tsv" LONG "--valid valid.tsv --model whole.safetensors "
           "--log whole.csv");
     stop(SIGINT, 200, LONG "--valid valid.tsv");
-    matches("stopped by Ctrl-C it saves, says how to go on and ends with status "
+    matches("stopped by Ctrl-C it saves, says how to go on, ends with status "
             "130", "status 130: stopped at step *; go on with --resume; "
             "broken.safetensors; *",
             last_outcome());
@@ -179,7 +179,7 @@ void test_stopping(void) {
     works("the stopped training is resumed",
           "train pairs.tsv --valid valid.tsv --resume --model "
           "broken.safetensors --log broken.csv");
-    same_bytes("it ends in the same bytes as if not stopped",
+    same_bytes("it ends in the same bytes as if it had not been stopped",
                "whole.safetensors", "broken.safetensors");
     same("the log is the same, but for the speed", columns("whole.csv"),
          columns("broken.csv"));
@@ -229,11 +229,11 @@ void test_resume(void) {
          "--valid valid.tsv --model none.safetensors"});
 }
 
-// What becomes of such runs is tried by sequences.c; here is what is said.
+// What becomes of such runs is tried by sequences.c; here is what they print.
 void test_measured(void) {
     run("train pairs.tsv --resume --steps 1200 --model whole.safetensors");
     char *last = last_outcome();
-    matches("an earlier one says what is done", "*nothing to do: 1200 steps*",
+    matches("a complete run says what is done", "*nothing to do: 1200 steps*",
             err);
     run("info whole.safetensors");
     matches("nothing to do: the last line names the file, and the checksum of "
@@ -250,9 +250,9 @@ void test_measured(void) {
 
 void test_from(void) {
     part = "from";
-    // A model of no step that changes anything has the numbers that a new run of
-    // the same seed begins with, also after another seed's steps of that kind: so
-    // what begins from it is the same run.
+    // At a learning rate of 0 a model keeps the numbers with which a new run of
+    // its seed begins, even in further steps with another seed. So a run that
+    // begins from it is the same as a new one.
 #define SAME "--batch 4 --dropout 0.2 --attention-dropout 0 --clip 0.01 " \
              "--warmup 2 --steps 6 --lr 0.01 --seed 3 --valid valid.tsv "
     run("train pairs.tsv" MINI "--steps 2 --lr 0 --seed 3 --model w.safetensors");
@@ -262,7 +262,7 @@ void test_from(void) {
     works("a run from a model",
           "train pairs.tsv --from start.safetensors " SAME "--model "
           "from.safetensors --log from.csv");
-    same("from the initial numbers it is the run that makes its own",
+    same("from the initial numbers it is the run that makes its own numbers",
          columns("new.csv"), columns("from.csv"));
     write_text("strange.tsv", "zebra a\tq b\n");
     copy("from.safetensors", "kept.safetensors");
@@ -337,18 +337,18 @@ void test_explosion(void) {
     int bad = atoi(line + strlen("transformer: step "));
     run("info wild.safetensors");
     int saved = atoi(value(out, "steps trained"));
-    same("the model saved before that is of an earlier step", "yes",
+    same("the model saved before that is from an earlier step", "yes",
          saved > 0 && saved < bad ? "yes" : form("%d of %d", saved, bad));
     run("train pairs.tsv --resume --model wild.safetensors");
-    same("resumed, it fails again, and says again where the good state is", line,
+    same("resumed, it fails again, and says where the good state is", line,
          line_of(err, -1));
     run("train pairs.tsv" WILD "--steps 2000 --model early.safetensors");
-    matches("before the first look it is the state after the first step",
+    matches("before the first report it is the state after the first step",
             "status 1: *the loss is not a number any more;* is in early.safetensors",
             last_outcome());
     run("info early.safetensors");
     same("which is there", "1", value(out, "steps trained"));
-    fails_late("begun from a model that is well, it explodes like any other",
+    fails_late("begun from a model that is finite, it explodes like any other",
                "step *: the loss is not a number any more; *; the last * is in on*",
                "train pairs.tsv --from early.safetensors" RATE "--steps 2000 "
                "--model on.safetensors");
@@ -372,29 +372,29 @@ void test_replacing(void) {
     symlink("m.safetensors", "link.safetensors");
     works("a link is replaced, too",
           "train pairs.tsv" MINI "--steps 2 --model link.safetensors");
-    same_bytes("and not what it led to", "kept.safetensors", "m.safetensors");
+    same_bytes("but not its target", "kept.safetensors", "m.safetensors");
     write_text("milk.safetensors", "milk\n");
     mkdir("folder.safetensors", 0700);
-    fails("what is no model is not replaced by one",
+    fails("a file that is not a model is not replaced by one",
           "milk.safetensors: not a model*",
           "train pairs.tsv" MINI "--steps 1 --model milk.safetensors");
     fails("nor is a folder", "cannot read folder.safetensors: *",
           "train pairs.tsv" MINI "--steps 1 --model folder.safetensors");
-    same("what was there is there", "milk\n", contents("milk.safetensors", NULL));
-    fails_late("a model into a folder that is not there: said after one step",
+    same("the file is as it was", "milk\n", contents("milk.safetensors", NULL));
+    fails_late("a model in a folder that is not there: reported after one step",
                "cannot write nowhere/m.safetensors: " GONE,
                "train pairs.tsv" MINI "--model nowhere/m.safetensors");
-    fails_late("a log into one", "cannot write nowhere/log.csv: " GONE,
+    fails_late("and a log in one", "cannot write nowhere/log.csv: " GONE,
                "train pairs.tsv" MINI "--log nowhere/log.csv --model "
                "new1.safetensors");
     absent("no step is saved that is not logged", "new1.safetensors");
     write_text("t.safetensors.new", "half a mo");
-    works("what a killed run has left beside a file is in nobody's way",
+    works("a file that a killed run has left is no obstacle",
           "train pairs.tsv" MINI "--steps 1 --model t.safetensors");
     absent("it is gone", "t.safetensors.new");
 }
 
-// The ending of a name says what it is the name of, so no data are lost.
+// The ending of a name says what kind of file it is, so no data are lost.
 void test_names(void) {
     char *pairs = contents("pairs.tsv", NULL);
     EACH(wrong,
@@ -434,26 +434,26 @@ void test_names(void) {
 // a table alone. (failing.c has a full disk for all.)
 void test_full(void) {
     largest_file = 1024;
-    fails_late("a model that does not fit", "cannot write big.safetensors: *",
+    fails_late("a model too large fails", "cannot write big.safetensors: *",
                "train pairs.tsv" MINI "--steps 1 --model big.safetensors");
     absent("nothing of it is left", "big.safetensors.new");
     largest_file = 1024;
-    fails_late("nor does a table", "cannot write big.csv: *",
+    fails_late("so does a table", "cannot write big.csv: *",
                "attention good.safetensors 'the cat' --csv big.csv");
     largest_file = 49152;
-    fails_late("a log that does not fit", "cannot write w.csv: File too large*",
+    fails_late("and a log", "cannot write w.csv: File too large*",
                "train pairs.tsv" MINI "--steps 20000 --model w2.safetensors "
                "--log w.csv");
-    works("the model of its last look is there", "info w2.safetensors");
+    works("the model that was saved last is there", "info w2.safetensors");
     run("train pairs.tsv" MINI "--steps 20 --model w2.safetensors");
-    // As with `train | tee` after Ctrl-C: whoever reads its messages goes first.
+    // As in `train 2>&1 | tee` after Ctrl-C: the reader of messages ends first.
     int ends[2];
     if (pipe(ends) != 0)
         give_up("pipe");
     close(ends[0]);
     stream[2] = ends[1];
     run("train pairs.tsv" MINI "--steps 20 --model w4.safetensors");
-    same_bytes("nobody reads its messages: it trains and saves all the same",
+    same_bytes("if nobody reads its messages, it trains and saves all the same",
                "w2.safetensors", "w4.safetensors");
     close(ends[1]);
 }
@@ -484,7 +484,7 @@ void test_terminal(void) {
     char *text = shown_by("train pairs.tsv" MINI "--steps 40 --model "
     "t.safetensors");
     if (!text) {
-        skip("what is shown at a terminal: there is none to be made");
+        skip("what is shown at a terminal: none can be made here");
         return;
     }
     matches("the first step is shown at once", "*step 1/40 * left*", text);

@@ -18,7 +18,7 @@ char *defaults(void) {
     return all;
 }
 
-// (options.c sees to it that all options are listed, and no others.)
+// (options.c checks that all options are listed, and no others.)
 void test_command_help(const char *command, const char *initial) {
     run(form("%s --help", command));
     same(form("%s --help shows the defaults", command), initial, defaults());
@@ -61,8 +61,8 @@ void test_help(void) {
 
 // ## Wrong use
 
-// What is allowed is said. Every limit of every row of the table is tried by
-// 15-saving.c.
+// The message says what is allowed. Every limit of every row of the table is
+// tried by 15-saving.c.
 void test_values(void) {
 #define WHOLE "a whole number from "
 #define NUMBER "a number from "
@@ -144,7 +144,7 @@ void test_wrong_use(void) {
     fails("a single - is the name of a file", "cannot open -: " GONE,
           "translate -");
     works("-- ends the options", "info --tie --");
-    wrong("what follows is no option", "unexpected argument \"--tie\"; info "
+    wrong("what follows is an operand", "unexpected argument \"--tie\"; info "
           "takes [MODEL]", "info -- good --tie");
     char *name = form("%03000d", 0);
     fails("a long message keeps its end", form("cannot open %s: File*name too "
@@ -156,7 +156,7 @@ void test_wrong_use(void) {
 
 // ## Data
 
-// 14-text.c reads every kind of file. Here it is each way to one.
+// 14-text.c reads every kind of file. Here are all the ways to give one.
 void test_bad_data(void) {
     write_text("data.tsv", "a\tb\r\nc\td\re\tf\r\n");
     write_text("short.tsv", "a\tb\nc\n");
@@ -191,21 +191,21 @@ void test_good_data(void) {
     same_bytes("which is read once", "plain.safetensors", "piped.safetensors");
     write_text("data.tsv", "x y\tz\n");
     run("train data.tsv --resume --steps 4 --model plain.safetensors");
-    same("that a model knows no word of the data is said",
+    same("if a model knows no word of the data, it says so",
          "data.tsv: the model does not know 3 of 3 tokens", line_of(err, 0));
     write_text("data.tsv", "a cat sleeps\tun chat dort\na dog zzz\tun chat dort\n");
     run("train data.tsv --from good.safetensors --steps 3 "
         "--model from.safetensors");
-    same("also if it is a single one, and the run begins with a model",
+    same("also if it lacks a single one, and the run begins with a model",
          "data.tsv: the model does not know 1 of 12 tokens", line_of(err, 0));
     const char *hint = "data.tsv: most sentences are one word; without blanks "
                        "between words, use --tokens char or bpe";
     write_text("data.tsv", "我爱你。\tje t'aime\n你爱我。\ttu m'aimes\n是 的\toui\n");
     run("train data.tsv" MINI "--steps 3 --model chinese.safetensors");
-    same("lines of a single word are said to need another way of cutting", hint,
+    same("for lines of a single word another tokenization is suggested", hint,
          line_of(err, 0));
     run("train data.tsv" MINI "--steps 3 --model chinese.safetensors --tokens char");
-    same("but not if they are cut so", "0",
+    same("but not if it is in use", "0",
          form("%d", strstr(err, "are one word") != NULL));
     run("train pairs.tsv" MINI "--steps 3 --model plain.safetensors");
     same("nor if most lines have several words", "0",
@@ -244,7 +244,7 @@ void test_long_pairs(void) {
 
 // ## Translate
 
-// What a model makes of these lines.
+// Claims what a model makes of these lines.
 void translates(const char *what, const char *expected, const char *model,
                 const char *lines) {
     give(lines);
@@ -268,17 +268,17 @@ void test_lines(void) {
     give("zebra\nthe zebra sleeps\n<unknown> <pad> <start> <end>\n🦓\n");
     works("unknown words do no harm", "translate good.safetensors");
     same("as many lines come out as go in", "4", form("%d", lines_of(out)));
-    same("how many words are unknown is said once",
+    same("the number of unknown words is printed once",
          "the model does not know 7 of the input's tokens\n", err);
     give("the cat sleeps\n");
     run("translate good.safetensors");
-    same("nothing is said if it knows all words", "", err);
+    same("nothing is printed if the model knows all words", "", err);
     translates("a line may be long, if its words are few",
                "le chat dort\nle chat dort\n", "good.safetensors",
                form("%3000s\n%255s\n", "the cat sleeps", "the cat sleeps"));
-    translates("line ends of Windows are ends of lines", "le chat dort\n\n",
+    translates("Windows line endings end lines", "le chat dort\n\n",
                "good.safetensors", "the cat sleeps\r\n\r\n");
-    translates("a byte order mark is no part of the first word",
+    translates("a byte order mark is not part of the first word",
                "le chat dort\n", "good.safetensors",
                "\xef\xbb\xbfthe cat sleeps\n");
     translates("nor is it in a later line, as cat leaves it between two files",
@@ -308,8 +308,8 @@ void test_bad_lines(void) {
     write_file("in", "a cat sleeps\na cat\0sleeps\n", 26);
     fails_late("a zero byte is an error", "line 2 of the input has a zero byte*",
                "translate good.safetensors");
-    same("also then the lines before it are translated", "un chat dort\n", out);
-    translates("a line of one byte less than 2^20 is taken",
+    same("even then the lines before it are translated", "un chat dort\n", out);
+    translates("a line of one byte less than 2^20 is translated",
                "un chat dort\nun chat dort\n", "good.safetensors",
                form("a cat sleeps\n%*s\n", (1 << 20) - 1, "a cat sleeps"));
     give(form("a cat sleeps\n%*s\n", 1 << 20, "a cat sleeps"));
@@ -342,7 +342,7 @@ void test_letters(void) {
     same("its matches are those of words: blanks do not count", "66.67",
          value(out, "exact_match"));
     give("abababab\r\n");
-    works("the line end of Windows is no character: 8 are not too many",
+    works("a Windows line ending is not a character: 8 are not too many",
           "translate char.safetensors");
     give("aaaaaaaaa\n");
     fails("a model of characters counts characters", "line 1 of the input has "
@@ -377,9 +377,9 @@ void test_waiting(void) {
     pid_t process = start("translate good.safetensors");
     close(to[0]);
     close(from[1]);
-    converse("who waits for each answer gets it", to[1], "a cat sleeps\n",
+    converse("each line is answered at once", to[1], "a cat sleeps\n",
              from[0], "un chat dort\n");
-    converse("also in the middle of the next line", to[1],
+    converse("even in the middle of the next line", to[1],
              "the cat sleeps\nthe dog ", from[0], "le chat dort\n");
     converse("which is not cut", to[1], "eats\n", from[0], "le chien mange\n");
     close(to[1]);
@@ -390,8 +390,8 @@ void test_waiting(void) {
 
 // ## Evaluate
 
-// Of perfect translations: those of two and three words have no run of four,
-// and count as if one were missing.
+// BLEU of perfect translations: those of two and three words have no run of
+// four words, and count as if one were missing.
 #define HIGHEST_BLEU "91.22"
 
 void test_evaluate(void) {
@@ -406,13 +406,13 @@ void test_evaluate(void) {
     same("a model that knows all by heart is perfect", "7 37 100.00 100.00",
          form("%s %s %s %s", value(out, "sentences"), value(out, "tokens"),
               value(out, "token_accuracy"), value(out, "exact_match")));
-    same("and BLEU is what sentences of so few words can have at most",
+    same("and BLEU is the most that such short sentences can have",
          HIGHEST_BLEU, value(out, "bleu"));
     double loss = strtod(value(out, "loss"), NULL);
     same("the loss is small, and the perplexity its exponential", "yes",
          loss < 0.1 && fabs(exp(loss) - strtod(value(out, "perplexity"), NULL))
          < 1e-4 ? "yes" : out);
-    same("nothing is said on stderr", "", err);
+    same("nothing is printed on stderr", "", err);
     run("evaluate good.safetensors pairs.tsv --beam 4");
     same("a beam finds the same, where the model is sure", first, out);
     write_text("unknown.tsv", "the cat sleeps\tle zebra dort\n");
@@ -422,7 +422,7 @@ void test_evaluate(void) {
     run("train rare.tsv" TINY "--min-count 2 --steps 100 --model "
         "rare.safetensors");
     run("evaluate rare.safetensors rare.tsv");
-    same("an unknown word is not right even if the model says unknown",
+    same("an unknown word is not right even if the model writes <unknown>",
          "66.67 0.00", form("%s %s", value(out, "token_accuracy"),
                             value(out, "exact_match")));
 }
@@ -436,7 +436,7 @@ void test_learning_pieces(void) {
           "train pairs.tsv" PIECES "--merges 25 --steps 300 --model "
           "bpe.safetensors");
     run("info bpe.safetensors");
-    same("info tells what its tokens are", "bpe 25 1", form("%s %s %s",
+    same("info says what its tokens are", "bpe 25 1", form("%s %s %s",
          value(out, "tokens"), value(out, "merges"), value(out, "min-count")));
     translates("translations have words and blanks as a model of words has "
                "them", TARGETS, "bpe.safetensors", SOURCES);
@@ -452,7 +452,7 @@ void test_learning_pieces(void) {
     char *text = strstr(header("bpe.safetensors"), "\"source_vocabulary\"");
     holds(strstr(header("again.safetensors"), form("%.*s", (int)strcspn(text,
           "}"), text)),
-          "other data, resumed, do not change the pieces", text,
+          "resuming with other data does not change the pieces", text,
           header("again.safetensors"));
     EACH(wrong,
         {"--merges needs --tokens bpe", "train pairs.tsv" MINI "--merges 5"},
@@ -465,7 +465,7 @@ void test_learning_pieces(void) {
 void test_pieces(void) {
     give("tach sleet\n");
     works("new words of known characters", "translate bpe.safetensors");
-    same("are not unknown", "", err);
+    same("are made of pieces, and not unknown", "", err);
     give("tach caß sleet\n");
     run("translate bpe.safetensors");
     same("a word with a character that the training data lack is", "the model "
@@ -477,7 +477,7 @@ void test_pieces(void) {
     works("with that --max-len", "train pairs.tsv" PIECES
           "--merges 25 --max-len 42 --steps 1 --model long.safetensors");
     give("qqqqqqqqqqqqqqqqqqqq qqqqqqqqqqqqqqqqqqqq\n");
-    works("it is not", "translate long.safetensors");
+    works("such a line is translated", "translate long.safetensors");
     write_text("longer.tsv", form("%s%.41s\ta\n", contents("pairs.tsv", NULL),
                "qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq"));
     run("train longer.tsv" PIECES "--merges 0 --steps 1 --model "
@@ -554,7 +554,7 @@ void test_attention(void) {
     works("an unknown word", "attention good.safetensors 'the zebra sleeps'");
     works("a sentence may begin with a dash and a blank",
           "attention good.safetensors '- the cat sleeps'");
-    works("and behind -- with anything",
+    works("and after -- with anything",
           "attention good.safetensors -- '-the cat sleeps'");
     EACH(fails,
         {"the sentence is empty", "attention good.safetensors ''"},
@@ -600,17 +600,17 @@ void test_info(void) {
     test_article();
     run("info");
     char *plain = form("%s", out);
-    matches("without options it tells the defaults", "layers 2\nd-model 64\n"
+    matches("without options it shows the defaults", "layers 2\nd-model 64\n"
             "heads 4\nd-ff 256\ndropout 0.1\nattention-dropout 0.1\n"
             "activation-dropout 0.1\nnorm post\npositions sinusoidal\n"
             "activation relu\ntie no\nmax-len 64\nbatch 64\nsource voc*", out);
     run("info --vocab 10000");
-    same("which are 10000 words, too", plain, out);
+    same("which include 10000 words", plain, out);
     prints("numbers above 2^31 are counted", "*total *5,145,192,448\n*total *"
            "10,278,593,344\nparameters *15,423,785,792\n*",
            "info --vocab 5000000 --d-model 1024");
     works("of a model file", "info good.safetensors");
-    matches("it tells how the model was made", "layers 2\nd-model 16\nheads 2\n"
+    matches("it says how the model was made", "layers 2\nd-model 16\nheads 2\n"
             "d-ff 64\ndropout 0\nattention-dropout 0\nactivation-dropout 0\n"
             "norm post\npositions sinusoidal\nactivation relu\ntie no\n"
             "max-len 8\ntokens word\n*lowercase no\nmin-count 1\n"
@@ -619,7 +619,7 @@ void test_info(void) {
     matches("how many words it has and how long it was trained", "*source "
             "vocabulary 15\ntarget vocabulary 15\nsteps trained 200\n*", out);
     matches("how many parameters it has", "*parameters *16,095*", out);
-    // What docs/using.md shows in Python opens a model, without a library.
+    // The Python code in docs/using.md opens a model without a library.
     char *page = contents(form("%s/docs/using.md", root), NULL);
     char *python = strstr(page, "```python\n");
     mkdir("python", 0700);
@@ -675,10 +675,10 @@ void test_bad_models(void) {
         give_up("pipe");
     close(ends[1]);
     stream[0] = ends[0];
-    fails("a pipe is no file", "cannot read /dev/stdin: *", "info /dev/stdin");
+    fails("a pipe is refused", "cannot read /dev/stdin: *", "info /dev/stdin");
     close(ends[0]);
     make_huge("good.safetensors", "huge");
-    fails("evaluate: a loss that is not a number is said",
+    fails("evaluate: a loss that is not a number is reported",
           "huge: its loss on pairs.tsv is not a number", "evaluate huge pairs.tsv");
     static const char *const way[] = {
         "translate huge", "translate huge --beam 4",
@@ -686,10 +686,10 @@ void test_bad_models(void) {
         "attention huge 'the cat' --target 'le chat' --csv h.csv"};
     for (int i = 0; i < 4; i++) {
         give(SOURCES);
-        fails(form("%s: it is said that its numbers are not finite", way[i]),
+        fails(form("%s: numbers that are not finite are reported", way[i]),
               "*the model's numbers are not finite", way[i]);
     }
-    absent("no CSV is written of them", "h.csv");
+    absent("no CSV is written from them", "h.csv");
 }
 
 // ## The standard output
@@ -710,7 +710,7 @@ void test_output(void) {
               "cannot write the output: No space left on device", use[i]);
     }
     stream[1] = CLOSED;
-    fails("a closed output is said", "cannot write the output: *",
+    fails("a closed output is reported", "cannot write the output: *",
           "attention good.safetensors a --csv w.csv");
     int ends[2];
     if (pipe(ends) != 0)

@@ -1,6 +1,6 @@
-// A machine that fails: each request for memory and each access to the disk in
-// turn, a disk that is full or gone from then on, reads cut short, signals and
-// power cuts at every one of them. machine.h says how it is done.
+// A machine that fails: at each request for memory and each access to the disk
+// in turn, with a disk that is full or gone from then on, reads cut short,
+// signals and power cuts at every one of them. machine.h says how it is done.
 //
 // What must hold: a run ends as it should, or says in one line what went wrong
 // and ends with status 1; and the same command with --resume, when the machine
@@ -16,7 +16,7 @@
 #define AGAIN FILES_OF_ALL " --resume --steps 5"
 
 int status, complaints;
-long places[THINGS];  // how often they are asked in a run without a fault
+long places[THINGS];  // requests of each kind in a run without a fault
 char first_complaint[1500];
 
 void complain_of(const char *what) {
@@ -51,8 +51,8 @@ void begin(void) {
     disk_copy("base.l", "l.csv");
 }
 
-// Whether the log has all rows of the whole one: each row of a step, the last if
-// it was done again, is the same.
+// Whether the log has all rows of the complete one: each step's row, the last
+// one if the step was done again, is the same.
 bool log_is_whole(void) {
     const char *log = find_node("l.csv")->bytes;
     const char *row = find_node("whole.l")->bytes;
@@ -71,8 +71,8 @@ bool log_is_whole(void) {
     return true;
 }
 
-// Resumes when the machine is well, and compares with what should come out. What
-// a killed program has left beside a file is in nobody's way.
+// Resumes once the machine is well, and compares with what should come out. A
+// file that a killed program has left must not be an obstacle.
 void heal(void) {
     Fault was = fault;
     fault.number = 0;
@@ -103,7 +103,7 @@ bool may_end_so(void) {
     if (fault.thing == MEMORY)
         return status == 1 && begins("transformer: out of memory: ");
     if (kind_is("fail") && !strcmp(request_gone, "close"))
-        whole = false; // who knows whether what was written is there
+        whole = false; // nobody knows whether what was written is there
     return whole || (status == 1 && begins("transformer: cannot "));
 }
 
@@ -119,7 +119,7 @@ void try_training(Fault f) {
                || !strcmp(request_gone, "close")
                || !strcmp(request_gone, "rename");
     if (kind_is("gone") && ending && !strstr(last_line(), strerror(EIO)))
-        complain_of("another reason than the first is said");
+        complain_of("the reason is not the first one");
     heal();
 }
 
@@ -130,12 +130,12 @@ void test_training(void) {
     } faults[] = {
         {MEMORY, "fail", "each of %ld requests for memory refused: it says so; "
          "resumed it loses nothing"},
-        {DISK, "fail", "each of %ld accesses to the disk fails: done or said; "
-         "resumed it loses nothing"},
-        {DISK, "full", "the disk is full from each of %ld places on: done or "
-         "said; nothing is lost"},
-        {DISK, "gone", "the disk is gone from each of %ld places on: done or "
-         "said; resumed it loses nothing"},
+        {DISK, "fail", "each of %ld accesses to the disk fails: done, or an "
+         "error; resumed it loses nothing"},
+        {DISK, "full", "the disk is full from each of %ld places on: done, or "
+         "an error; nothing is lost"},
+        {DISK, "gone", "the disk is gone from each of %ld places on: done, or "
+         "an error; resumed it loses nothing"},
         {DISK, "short", "each of %ld reads and writes cut short: no "
          "difference"},
         {MEMORY, "int", "Ctrl-C at each of %ld requests for memory: resumed it "
@@ -160,13 +160,13 @@ void test_training(void) {
         run(AGAIN);
         lost += !find_node(MODEL_NAME) || find_node(MODEL_NAME)->size == 0;
     }
-    CLAIM(lost > 0, "the test is at work: without fsync power cuts lose models, "
-          "%d times", lost);
+    CLAIM(lost > 0, "the test works: without fsync, power cuts lose models, %d "
+          "times", lost);
 }
 
 // ## The other commands
 
-// Every fault that can be; nothing may be half done.
+// Every possible fault; nothing may be half done.
 void use_through(const char *name, const char *command, const char *input) {
     static const Fault kinds[] = {{MEMORY, 0, "fail"}, {DISK, 0, "fail"},
                                   {DISK, 0, "full"}, {DISK, 0, "short"}};

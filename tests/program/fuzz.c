@@ -1,6 +1,5 @@
 // Hostile input, a great deal of it. Parts of the program, and of lab 18, are
-// fed bytes that somebody damaged: they must take them, or refuse them in one
-// line.
+// fed damaged bytes: they must accept them, or refuse them in one line.
 //
 //     model      a saved model: read, used, saved, read again
 //     pairs      a file of sentence pairs: read, numbered, put into batches
@@ -38,8 +37,8 @@ int fed_byte(void);
 
 const char *input_name = "build/fuzz.input";
 
-// Ends the test where something is not as it must be. (What is allocated
-// between sandbox_begin and sandbox_end need not be freed.)
+// Ends the test if something is not as it must be. (What is allocated between
+// sandbox_begin and sandbox_end need not be freed.)
 #define MUST(holds)                                                          \
     do {                                                                     \
         if (!(holds)) {                                                      \
@@ -88,7 +87,7 @@ Tokenizer tokenizer(void) {
 
 // ## model
 
-// Uses a model that was read: whatever its numbers are.
+// Uses a model that was read, whatever its numbers are.
 void use_model(Checkpoint *c) {
     const Transformer *t = c->trainer.model;
     Arena *arena = &c->trainer.arena;
@@ -113,7 +112,7 @@ void use_model(Checkpoint *c) {
     evaluate_loss(t, &one, 1, 0, arena);
 }
 
-// What was read can be saved, and then it is read again as the same.
+// What was read can be saved, and what is then read is the same.
 void save_again(const Checkpoint *c, bool training) {
     size_t size, again;
     save_checkpoint(c, input_name);
@@ -136,8 +135,8 @@ void feed_model(void) {
 
 // ## pairs
 
-// Each token is found by its text, and the pieces of a whole word by tokenizing
-// the word.
+// Each token is found by its text, and a piece that is a whole word by
+// tokenizing the word.
 void check_vocabulary(const Vocab *v, Tokenizer how) {
     for (int i = FIRST_TOKEN; i < v->count; i++) {
         const char *token = v->token[i];
@@ -357,8 +356,8 @@ void feed_pieces(void) {
 
 // ## folder
 
-// Writes the files that stand in the input, each behind a line "=== NAME", and
-// removes those that do not. Returns the folder.
+// Writes the files that are in the input, each after a line "=== NAME", and
+// removes those that are not. Returns the folder.
 const char *folder_of_input(void) {
     const char *const known[] = {
         "config.json", "vocab.json", "merges.txt", "vocab.txt",
@@ -387,8 +386,8 @@ void allow_tokens(int V) {
 
 enum { FED_TOKENS = 3 };
 
-// The pass of a model, and what it reads: so many tokens, or 0 if it is too
-// large to be more than listed.
+// Prepares the pass of a model and the ids that it reads. Returns how many, 0
+// if the model is too large for a pass.
 int begin_pass(Pass *pass, const Config *c, TensorList *l, int *ids) {
     static Arena arena;
     memory_limit = SIZE_MAX;
@@ -460,7 +459,7 @@ const Part parts[] = {
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
-// A refusal is one line that says who speaks, without control characters.
+// A refusal is one line that names the program, without control characters.
 void check_message(int status, bool misused) {
     const char *end = strchr(last_message, '\n');
     MUST(status == (misused ? 2 : 1));

@@ -2,9 +2,9 @@
 //
 // For each command and each option that its help lists, that is, for each row of
 // the program's own tables, there is a claim here about what the option does.
-// One without a claim fails, and so does a claim without an option. Most models
-// here are trained with a learning rate of 0: their numbers are the initial
-// ones, so that what is not the option's doing stays the same.
+// An option without a claim fails, and so does a claim without an option. Most
+// models here are trained with a learning rate of 0: their numbers are the
+// initial ones, so that only what the option does can differ.
 
 #include "../lib/commands.h"
 
@@ -13,7 +13,7 @@
 
 char *claimed = " "; // "train/layers info/layers train/d-model …"
 
-// What an option does in these commands.
+// Claims what an option does in these commands.
 void row(const char *commands, const char *option, const char *what,
          const char *expected, const char *got) {
     part = form("%s --%s", commands, option);
@@ -33,7 +33,7 @@ void make(const char *name, const char *options) {
         holds(false, name, "it is trained", last_outcome());
 }
 
-// Whether each of two is so.
+// Whether each of two things holds, in words.
 const char *yes(bool first, bool second) {
     static const char *const text[] = {"no no", "no yes", "yes no", "yes yes"};
     return text[2 * first + second];
@@ -92,8 +92,8 @@ int rows_logged(const char *model) {
 
 // ## Data
 
-// Nine words and five in capitals in each language; the last pair has nine
-// words. And sentences of two words and of four.
+// Pairs of nine words, and five in capitals, in each language; the last pair
+// has nine words. And source sentences of two words and of four.
 void write_data(void) {
     char *text = "", *valid = "", *sources = "";
     for (int k = 0; k < 24; k++) {
@@ -191,14 +191,14 @@ void test_model(void) {
     make("none", "--positions none");
     make("m", "--positions learned");
     row("train", "positions",
-        "learned ones are parameters; none are other than sinusoidal", "yes yes",
+        "learned ones are parameters; none change the loss", "yes yes",
         yes(has("m", "source_positions.weight")
             && !has("plain", "source_positions.weight")
             && !has("none", "source_positions.weight"),
             measured("none", "pairs.tsv") != loss));
     agrees("positions", "learned");
     make("m", "--activation gelu");
-    row("train", "activation", "another one, another loss of the same numbers",
+    row("train", "activation", "the same numbers give another loss",
         "yes yes", yes(same_numbers("m", "plain"),
                        measured("m", "pairs.tsv") != loss));
     agrees("activation", "gelu");
@@ -218,8 +218,8 @@ void test_model(void) {
 // ## Dropout
 
 // Without it the loss of a training step is that of `evaluate`. Each kind alone
-// changes it; what is not said follows --dropout. (15-saving.c says which
-// setting is which, 08-decoder.c where it acts.)
+// changes it; a kind that is not given follows --dropout. (15-saving.c tests
+// which setting is which, 08-decoder.c where it acts.)
 void test_dropout(void) {
     double loss = measured("plain", "pairs.tsv");
     part = "train";
@@ -295,7 +295,7 @@ void test_rates(void) {
     make("two", "--lr 0.01 --warmup 1 --steps 2");
     LogRow *clipped = read_log("m.csv"), *free_ = read_log("two.csv");
     row("train", "clip", "a step so short that Adam cannot make up for it; the "
-        "norm is told", "yes yes", yes(near(clipped[0].loss, free_[0].loss)
+        "norm is logged", "yes yes", yes(near(clipped[0].loss, free_[0].loss)
             && !near(clipped[1].loss, free_[1].loss),
             clipped[0].norm == free_[0].norm));
 }
@@ -305,7 +305,7 @@ void test_recipe(void) {
     make("m", "--label-smoothing 0.3 --lr 0.01 --warmup 1 --steps 2 "
          "--valid valid.tsv");
     make("two", "--lr 0.01 --warmup 1 --steps 2");
-    row("train", "label-smoothing", "another second step; all that is told is the "
+    row("train", "label-smoothing", "another second step; what is shown is the "
         "plain loss", "no yes", yes(near(logged("m", 2, false),
         logged("two", 2, false)), near(logged("m", 1, false), loss)
         && near(logged("m", 2, true), measured("m", "valid.tsv"))));
@@ -334,14 +334,14 @@ void test_recipe(void) {
     make("m", "--seed 2");
     make("two", "--seed 2 --batch 4 --warmup 7");
     make("three", "--seed 3");
-    row("train", "seed", "it alone makes the initial numbers", "yes yes",
+    row("train", "seed", "it alone determines the initial numbers", "yes yes",
         yes(same_numbers("m", "two"), !same_numbers("m", "plain")
             && !same_numbers("m", "three")));
 }
 
 // ## Files
 
-// The sources of the samples that the last training showed, each behind a /.
+// The sources of the samples that the last training showed, each after a /.
 char *samples(void) {
     char *text = "";
     for (int i = 0; i < lines_of(err); i++) {
@@ -370,7 +370,7 @@ void test_files(void) {
     make("m", "--seed 5");
     run("train pairs.tsv --from m.safetensors --lr 0 --steps 1 --model "
         "copy.safetensors");
-    row("train", "from", "its parameters are where it begins", "yes no",
+    row("train", "from", "the run begins with its parameters", "yes no",
         yes(same_numbers("m", "copy"), same_numbers("plain", "copy")));
     make("m", "");
     same("without --valid the samples are training data",
@@ -387,7 +387,7 @@ void test_files(void) {
     run("train pairs.tsv --resume --steps 3 --model plain.safetensors --log "
         "resumed.csv");
     char *log = contents("resumed.csv", NULL);
-    row("train", "resume", "it goes on where the model stands", "2 3", form("%d "
+    row("train", "resume", "it goes on from the model's step", "2 3", form("%d "
         "%d", atoi(line_of(log, 1)), atoi(line_of(log, 2))));
     make("plain", "");
 }
@@ -406,9 +406,9 @@ char *translated(const char *options) {
     return form("%s", out);
 }
 
-// What a beam of three finds, put in the place of the references, is an exact
-// match for an evaluation of this kind, and of no other: with the first of some
-// models for which it makes a difference.
+// If the references are what a beam of three finds, all are exact matches for
+// an evaluation with a beam of three, and not for one with another beam: with
+// the first of some models for which the beam makes a difference.
 void test_beams(void) {
     const char *const way[] = {"--beam 3", "--beam 1", "--beam 2", "--beam 4"};
     char *found = "";
@@ -511,7 +511,7 @@ void test_threads(void) {
     for (int i = 0; i < 4; i++) {
         int one = most_threads(form("%s --threads 1", use[i][1]));
         int two = most_threads(form("%s --threads 2", use[i][1]));
-        row(use[i][0], "threads", "so many work together",
+        row(use[i][0], "threads", "that many work together",
             form("1 %d", cores), form("%d %d", one ? one : 1, two));
     }
 }

@@ -1,5 +1,5 @@
 // One run is one file: sequences of commands on one or two model files, and
-// what must then be in which file. And the figures that a run tells.
+// what must then be in which file. And the figures that a run reports.
 //
 // A small model of the specification says what each command does to the file;
 // machine.h makes it end at the moment that is wanted. The sequences are made by
@@ -19,7 +19,7 @@
 
 // ## Runs without interruption
 
-// A run of so many steps.
+// A run that was never interrupted, of `step` steps.
 typedef struct {
     int seed, step;
     char data;
@@ -139,8 +139,8 @@ void check_files(void) {
     check_file("n.safetensors", &file_n);
 }
 
-// Runs the program up to its end, and looks at what it leaves. The story does
-// not tell all options.
+// Runs the program up to its end, and checks what it leaves. The story leaves
+// out some options.
 void carry_out(const char *command, const char *others, char data,
                const char *file, char valid, End end) {
     char all[300] = "", wanted[32], got[1100];
@@ -178,7 +178,7 @@ void begin(const char *name, int seed, char data, char valid, int steps,
     carry_out(text, OPTIONS_OF_ALL, data, name, valid, end);
 }
 
-// --resume; the steps that the model knows, if they are 0
+// --resume; with the steps that the model was given, if `steps` is 0
 void resume(const char *name, char valid, int steps, End end) {
     State *file = *name == 'm' ? &file_m : &file_n, former = *file, s = *file;
     char text[50] = "--resume";
@@ -216,7 +216,7 @@ void after(const State *s) {
             s->seed, s->data);
 }
 
-// The claim of one sequence.
+// Makes the claim of one sequence.
 void told(void) {
     CLAIM(!*complaint, "%s%s", story, complaint);
     *complaint = *story = '\0';
@@ -239,8 +239,8 @@ void test_uninterrupted(void) {
             }
 }
 
-// What is there before × how a run begins × how it ends. What this leaves is
-// written to `left`.
+// What is there before × how a run begins × how it ends. The states that this
+// leaves are written to `left`; returns how many.
 int test_beginnings(State *left) {
     const End how[] = {at_end, {"int", 1}, {"term", 5}, {"kill", 1},
                        {"kill", 4}};
@@ -344,7 +344,7 @@ void test_figures(void) {
     for (right = 0; right < STEPS; right++)
         if (fabs(speed_of(right + 1) * 0.001 / TOKENS - 1) > 0.1)
             break;
-    CLAIM(right == STEPS, "and of the target, without padding: %d of %d", right,
+    CLAIM(right == STEPS, "and of the target without padding: %d of %d", right,
           STEPS);
     root_time = 60 / each; // a minute for each step
     run(ALIKE "--resume --steps 80");
@@ -353,7 +353,7 @@ void test_figures(void) {
         if (sscanf(c, "\nstep %d/80", &step) == 1
             && sscanf(strstr(c, "norm"), "norm %*f %d:", &minutes) == 1)
             left += abs(minutes - (80 - step)) <= 1 + (80 - step) / 20;
-    CLAIM(left == 10, "the time left is that of the steps that are left, also "
+    CLAIM(left == 10, "the time left is that of the steps that are left, even "
           "when a run is resumed: in %d of 10 lines", left);
     root_time = 0;
 }
