@@ -32,8 +32,8 @@ double product_error(Mat c, Mat from, Mat a, Mat b) {
 
 // The fast product and the small ones against the definition, for shape (n, k)
 // times (k, m), every combination of transposed operands, and views with gaps;
-// and those that begin from another matrix, or from one row, repeated. worst (5)
-// grows to their errors.
+// and those that begin from another matrix, or from one row, repeated. worst
+// (5) becomes their largest errors.
 void product_errors(double *worst, int n, int k, int m, int which) {
     Mat a = which & 1 ? transposed(random_mat(k, n)) : random_mat(n, k);
     Mat b = which & 2 ? transposed(random_mat(m, k)) : random_mat(k, m);
@@ -48,7 +48,7 @@ void product_errors(double *worst, int n, int k, int m, int which) {
     Mat from[5] = {before, before, zero, other,
                    {random_mat(1, m).at, n, m, 0, 1}};
     for (int i = 0; i < 5; i++) {
-        set(c, (real)NAN); // which what does not add to c forgets
+        set(c, (real)NAN); // overwritten by the products that do not add to c
         if (i < 2)
             assign(c, from[i]);
         if (i == 0)
@@ -174,7 +174,7 @@ void test_exponential(void) {
     CLAIM(exponential(0) == 1, "exponential(0) is exactly 1");
     CLAIM(exponential(-1000) == 0 && exponential(-(real)INFINITY) == 0
           && exponential(-90) < 1e-38, "exponential is exactly 0 far below");
-    CLAIM(exponential(1000) > 1e38, "exponential(1000) is as good as infinite");
+    CLAIM(exponential(1000) > 1e38, "exponential(1000) is nearly infinite");
 }
 
 void test_memory(void) {
@@ -252,13 +252,13 @@ void test_blocks(void) {
 // What calloc and realloc leave open.
 void test_requests(void) {
     void *nothing = allocate(0, 0);
-    CLAIM(nothing != NULL, "no items have a place, too");
+    CLAIM(nothing != NULL, "no items have a place in memory, too");
     free(nothing);
     nothing = reallocate(NULL, 0, 4);
-    CLAIM(nothing != NULL, "also if they may become more");
+    CLAIM(nothing != NULL, "even if they may become more");
     free(nothing);
     volatile size_t many = SIZE_MAX / 2; // volatile: so that no compiler warns
-    CLAIM_FAILS("so is one made of two factors", "out of memory",
+    CLAIM_FAILS("a matrix that is too large is refused", "out of memory",
                 (arena_mat(&room, INT_MAX, INT_MAX), 0));
 #ifndef MALLOC_COMPLAINS
     Arena full = {.sentences = 64, .tokens = 512};
@@ -271,7 +271,7 @@ void test_requests(void) {
                 arena_take(&full, SIZE_MAX / 4, 1));
     full.sentences = 0;
     snprintf(says, sizeof says, "out of memory: %.0f MB are needed", megabytes);
-    CLAIM_FAILS("without a batch it is only said how much is needed", says,
+    CLAIM_FAILS("without a batch only the amount needed is named", says,
                 arena_take(&full, SIZE_MAX / 4, 1));
 #endif
     CLAIM_FAILS("a size that overflows is refused", "out of memory",
@@ -283,9 +283,9 @@ void test_requests(void) {
     char needed[100];
     snprintf(needed, sizeof needed, "out of memory: %.4g times 2 is more",
              (double)most + 1);
-    CLAIM_FAILS("and no more; the message says of what", needed,
+    CLAIM_FAILS("but no more; the message has the factors", needed,
                 checked_product(most + 1, 2));
-    CLAIM_FAILS("by a single byte, too", "out of memory",
+    CLAIM_FAILS("not even by a single byte", "out of memory",
                 checked_product(most / 4 + 1, 4));
 }
 
@@ -341,7 +341,7 @@ void test_dropout(void) {
     CLAIM(same_bits(x, y), "dropout 0 changes nothing");
 }
 
-// Views of more numbers than an int can count, where memory can hold so many.
+// Views of more numbers than an int can count, if memory can hold that many.
 void test_large_views(void) {
 #if PTRDIFF_MAX > INT32_MAX
     real one;

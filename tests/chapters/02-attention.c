@@ -94,8 +94,8 @@ void check_gradient(Mask mask, double rate, const char *name) {
     CLAIM(most < 1e-12, "%s: the rows of dscores sum to 0", name);
 }
 
-// The backward passes that chapter 2 does by hand, and what the reader is asked for
-// on its page: both examples with other numbers.
+// The backward passes that chapter 2 does by hand, and the blanks on its page:
+// both examples with other numbers.
 void test_by_hand(void) {
     real w[3] = {0.5, 0.25, 0.25}, dw[2][3] = {{2, 0, 4}, {2, 0, 8}};
     real dx[2][3] = {{0, -0.5, 0.5}, {-0.5, -0.75, 1.25}};
@@ -209,7 +209,7 @@ void test_dropout(void) {
           "and the weights before it are saved as they were");
 }
 
-// A shape that a contract does not allow ends the program and is named.
+// A shape that breaks a function's contract is named, and ends the program.
 void test_contract(void) {
     Case c = new_case((Mask){0}, 0);
     Head a = forward(&c);

@@ -26,7 +26,7 @@ void test_linear(void) {
     claim_linear(linear_loss, &c, &c.w, &dw, "linear", "own");
 }
 
-// Whole numbers, whose sums are exact; behind them NaN, which no sum may take.
+// Whole numbers, whose sums are exact; after them NaN, which belongs to no sum.
 void test_column_sums(void) {
     enum { ROWS = 9, COLS = 35 };
     Mat x = filled_mat(ROWS + 4, COLS, (double)NAN);
@@ -116,8 +116,8 @@ void check_gradient(int t, int keys, Mask mask, double rate, const char *name) {
         CLAIM(most < 1e-12, "%s: the key bias has no gradient: %.0e", name, most);
 }
 
-// The paper's own form: H projections of their own, H attentions, side by side,
-// then the output projection.
+// The paper's form: each head has projections and an attention of its own, the
+// results side by side, then the output projection.
 void test_against_paper(void) {
     Case c = new_case(T, S, (Mask){0}, 0);
     Pass pass;
@@ -178,7 +178,7 @@ void test_noise(void) {
           "each head has its own noise");
 }
 
-// The weights of every head are dropped, and neither the context nor the result.
+// Dropout acts on the weights of every head, not on the context or the result.
 void test_dropout(void) {
     Case c = new_case(T, S, (Mask){0}, 0.5), without = c;
     without.rate = 0;
@@ -230,8 +230,8 @@ void test_by_hand(const char *name, int n) {
     multi_head_backward(&pass, &d, &s, &w, &dw, mat(dout, 2, 2));
     real merged[4] = {-N * unit + (N + 1), 0, N * unit + N * unit + N * (N + 1), 0};
     CLAIM(largest_error(dx, mat(merged, 2, 2)) < 1e-6,
-          "%s: dq, dk and dv are merged in dx", name);
-    // The gradient of a bias is a column's sum: it tells dq, dk and dv apart.
+          "%s: dx is the sum of what dq, dk and dv send back", name);
+    // The gradient of a bias is a column's sum: it separates dq, dk and dv.
     CLAIM(relative_error(dw.query.bias.at[0], N) < 1e-6
           && dw.key.bias.at[0] == 0
           && relative_error(dw.value.bias.at[0], most) < 1e-6,
@@ -239,7 +239,7 @@ void test_by_hand(const char *name, int n) {
           (double)most);
     real column[4] = {N * unit, 0, -N * unit, 0};
     CLAIM(largest_error(dw.key.weight, mat(column, 2, 2)) < 1e-6,
-          "%s: column 0 of dW_k adds up both words", name);
+          "%s: column 0 of dW_k sums over both words", name);
     CLAIM(dw.query.bias.at[1] == 0 && dw.key.bias.at[1] == 0
           && dw.value.bias.at[1] == 0,
           "%s: head 1 has no part in it, and column 1 stays 0", name);
@@ -254,7 +254,7 @@ void test_next_dropout(void) {
           "each place in the model scrambles the key once more");
     CLAIM(first.rate == (real)0.25 && second.rate == (real)0.5,
           "and drops at the rate of that place");
-    CLAIM(none.rate == 0 && none.key == first.key, "in training alone");
+    CLAIM(none.rate == 0 && none.key == first.key, "but only in training");
 }
 
 int main(void) {

@@ -2,7 +2,7 @@
 
 #include "../lib/test.h"
 
-enum { V = 7, P = 6, D = 70, B = 2, T = 4 }; // D: more than a thread takes
+enum { V = 7, P = 6, D = 70, B = 2, T = 4 }; // D: more than one thread takes
 const int ids[B * T] = {3, 1, 3, 6, 0, 3, 2, 2};
 
 typedef struct {
@@ -81,7 +81,7 @@ void test_sinusoids(void) {
           "an odd width ends with a sine");
 }
 
-// What the reader is asked for on the page of chapter 4.
+// The blanks on the page of chapter 4.
 void test_blanks(void) {
     Mat codes = arena_mat(&room, 6, 8);
     sinusoidal_positions(codes);

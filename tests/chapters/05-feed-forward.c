@@ -63,19 +63,19 @@ void test_activations(void) {
     CLAIM(fabs(slopes[0] + slopes[1] - 1) < 1e-6, "gelu'(x) + gelu'(-x) = 1");
 }
 
-// A number that is none must not become one. (16 numbers fill every vector.)
+// NaN must not become a number. (16 numbers fill every vector.)
 void test_not_a_number(int activation, const char *name) {
     Mat x = filled_mat(1, 17, -1), y = filled_mat(1, 17, 0), d = filled_mat(1, 17, 7);
     x.at[3] = x.at[16] = (real)NAN;
     activation_forward(y, x, activation);
     activation_backward(d, x, activation);
     CLAIM(isnan(fabs(y.at[3])) && isnan(fabs(y.at[16])) && !isnan(fabs(y.at[4])),
-          "%s of a number that is none is none", name);
+          "%s of NaN is NaN", name);
     CLAIM((double)d.at[3] != 0 && (double)d.at[16] != 0,
           "%s: it does not stop the gradient either", name);
 }
 
-// What the reader is asked for on the page of chapter 5.
+// The blanks on the page of chapter 5.
 void test_blanks(void) {
     real z[3] = {2, -5, 0}, y[3], dy[3] = {3, 7, 4}, six[1] = {6}, zero[1] = {0};
     activation_forward(mat(y, 1, 3), mat(z, 1, 3), RELU);

@@ -62,7 +62,7 @@ void test_norm(void) {
     CLAIM_GRADIENT(norm_loss, &c, c.w.bias, dw.bias, "norm: dbias");
 }
 
-// A row of which the norm and its backward pass are done by hand.
+// A row whose norm and its backward pass are computed by hand.
 typedef struct {
     const char *who;
     real x[4], dy[4];
@@ -87,8 +87,8 @@ void check_by_hand(ByHand h) {
           "%s: so are dx and dgain, and dbias is dy", h.who);
 }
 
-// What chapter 6 does, there without epsilon, and what its page asks for: the
-// same row, twice as far apart, with another dy.
+// The example of chapter 6, there without epsilon, and the blanks on its page:
+// the row with its numbers twice as far apart, and another dy.
 void test_by_hand(void) {
     check_by_hand((ByHand){"norm by hand", {0, 0, 4, 4}, {0, 4, 1, 4}, 2, 0.5,
                            {-1, 1, -1, 1}, {0, -4, 1, 4}});
@@ -122,8 +122,8 @@ loss_number residual_loss(void *context) {
     return project(residual(c, &pass, &s, &h), c->upstream);
 }
 
-// The result of the sub-layer is dropped, at the full rate; x is not, and nor is
-// the sum.
+// Dropout acts on the result of the sub-layer, at the full rate, and not on x
+// or on the sum.
 void test_dropout(int norm, const char *name) {
     Case c = new_case(norm, 0.5);
     Pass pass;

@@ -33,11 +33,11 @@ void check_gradient(int norm, double rate, const char *name) {
     forward(&c, &pass, &s);
     size_t used = room.used;
     random_mat(B * S, D);
-    size_t one = room.used - used; // what a gradient takes
+    size_t one = room.used - used; // the bytes of one gradient
     Mat dx = encoder_backward(&pass, &s, &c.model->encoder, &g->encoder,
                               c.upstream);
     CLAIM(room.used == used + one + (size_t)(2 * config.layers + norm) * one,
-          "%s encoder: of all scratch memory the gradients alone stay", name);
+          "%s encoder: of scratch memory only the gradients are kept", name);
     for (int i = 0; i < B * S * D; i++)
         dx.at[i] += (real)PREFILL;
     CLAIM_GRADIENT(loss, &c, c.x, dx, "%s encoder: gradient of the embeddings",

@@ -36,11 +36,11 @@ void check_gradient(int norm, const char *name) {
     Mat dmemory = filled_mat(B * S, D, PREFILL);
     size_t used = room.used;
     random_mat(B * T, D);
-    size_t one = room.used - used; // what a gradient takes
+    size_t one = room.used - used; // the bytes of one gradient
     Mat dx = decoder_backward(&pass, &s, &c.model->decoder, &g->decoder, dmemory,
                               c.upstream);
     CLAIM(room.used == used + one + (size_t)(3 * config.layers + norm) * one,
-          "%s decoder: of all scratch memory the gradients alone stay", name);
+          "%s decoder: of scratch memory only the gradients are kept", name);
     for (int i = 0; i < B * T * D; i++)
         dx.at[i] += (real)PREFILL;
     CLAIM_GRADIENT(loss, &c, c.x, dx, "%s decoder: gradient of the embeddings",
@@ -125,7 +125,7 @@ void test_start(void) {
           "±√(6/(in+out)), each from a sequence of its own, by its number; biases "
           "at 0, gains at 1");
     initialize(&same->list, 4);
-    CLAIM(!same_values(t, same), "another seed another one");
+    CLAIM(!same_values(t, same), "another seed gives another one");
     initialize(&same->list, 3);
     CLAIM(same_values(t, same), "whatever the model held before");
     transformer_free(t);
@@ -187,7 +187,7 @@ void test_names(void) {
     memset(long_name, 'x', sizeof long_name - 1);
     long_name[sizeof long_name - 1] = '\0';
     CLAIM(!strcmp(join(long_name, "").text, long_name),
-          "a name may be as long as there is room");
+          "a name may fill all of its room");
     CLAIM_FAILS("a longer one is refused, not cut", "is too long",
                 join(long_name, "y").text[0]);
 }

@@ -20,7 +20,7 @@ void test_masks(void) {
           && !memcmp(mask_row(both, 0, 3), full, T), "both together");
     Mask short_ones = causal_padding_mask(&room, input_ids, 4, 2);
     CLAIM(!memcmp(mask_row(short_ones, 2, 0), "\1\0\1\1\0\0\0\0", 8),
-          "of four sentences of two tokens, too");
+          "also in four sentences of two tokens");
     CLAIM(mask_row((Mask){0}, 1, 2) == NULL
           && mask_row((Mask){NULL, S, 1}, 1, 2) == NULL,
           "no mask shows everything");
@@ -51,8 +51,8 @@ void test_no_leak(ModelCase *c, const char *name) {
     c->batch.input = input_ids;
 }
 
-// Padding: whatever stands there, nothing that counts changes. The mask is made
-// from the ids, so the embedding of the pad is changed, not the id.
+// Padding: whatever it holds, nothing that counts changes. The mask is made
+// from the ids, so the embedding of PAD is changed, not the id.
 void test_padding(ModelCase *c, const char *name) {
     Mat before = logits_of(c);
     double loss = model_loss(c);
@@ -64,7 +64,7 @@ void test_padding(ModelCase *c, const char *name) {
     Mat after = logits_of(c);
     CLAIM(same_bits(slice_rows(before, 0, T + 2), slice_rows(after, 0, T + 2)),
           "%s: what padding holds changes no logit of a real position", name);
-    CLAIM(loss == model_loss(c), "%s: nor the loss", name);
+    CLAIM(loss == model_loss(c), "%s: or the loss", name);
     Transformer *g = model_gradient(c);
     double most = 0;
     for (int j = 0; j < D; j++)
@@ -73,7 +73,7 @@ void test_padding(ModelCase *c, const char *name) {
     transformer_free(g);
 }
 
-// A batch gives what its sentences give alone.
+// A sentence gives the same in a batch as alone.
 void test_alone(ModelCase *c, const char *name) {
     Mat together = logits_of(c);
     Batch whole = c->batch;
@@ -85,8 +85,8 @@ void test_alone(ModelCase *c, const char *name) {
     c->batch = whole;
 }
 
-// A target of 46,400 characters has a mask of more than 2³¹ bytes, where memory
-// can hold so many.
+// A target of 46,400 characters has a mask of more than 2³¹ bytes, if memory
+// can hold that many.
 void test_large_mask(void) {
 #if PTRDIFF_MAX > INT32_MAX
     const unsigned char first = 1;

@@ -63,10 +63,10 @@ bool rises(const int *order, const Pairs *p, int batch_size) {
     return good;
 }
 
-// All n! orders are equally likely: of 12,000 shuffles of three items each of
-// the six orders comes 2000 times, give or take three deviations of 41. If items
-// were swapped with any of the three, they would come 1333 or 2667 times; if no
-// item could stay in its place, only two of the six would come.
+// All n! orders are equally likely: in 12,000 shuffles of three items each of
+// the six orders comes 2000 times, give or take three standard deviations of
+// 41. If items were swapped with any of the three, orders would come 1333 to
+// 2667 times; if no item could stay in its place, only two of the six would.
 void test_shuffle(void) {
     int times[27] = {0}, least = INT_MAX, most = 0, orders = 0;
     for (uint64_t k = 0; k < 12000; k++) {
@@ -202,7 +202,7 @@ void test_random_batches(void) {
     pairs_free(&p);
 }
 
-// Two sentences, of which the long one is as long as a batch may be, and longer.
+// Two sentences, the longer of which just fits into a batch, and does not fit.
 void test_large_batch(void) {
     const int most = INT_MAX / 1024 / 2, index[2] = {0, 1};
     int end = END, length = 0;
@@ -217,7 +217,7 @@ void test_large_batch(void) {
           "stood there before");
     arena_free(&arena);
     s[1].length++;
-    CLAIM_FAILS("and no more",
+    CLAIM_FAILS("but no more",
                 "a batch of 2 sentences of up to 1048576 tokens is too large",
                 pack(&arena, s, index, 2, &length));
     free(s[1].id);
@@ -237,7 +237,7 @@ void test_large_epochs(void) {
     epoch_order(order, &p, 4, 1, 7);
     epoch_order(later, &p, 4, 1, 7 + ((int64_t)1 << 32));
     CLAIM(is_permutation(later, N) && memcmp(order, later, sizeof order),
-          "after 2^32 epochs the orders do not come again");
+          "after 2^32 epochs the orders do not repeat");
     pairs_free(&p);
 }
 

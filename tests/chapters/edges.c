@@ -1,6 +1,6 @@
-// Numbers at the edge: the smallest models and batches there are, scores too
-// large for an exponential, sentences that are empty or longer than any that
-// were trained, dropout at its limit, a file of many lines.
+// Extreme cases: the smallest models and batches there are, scores too large
+// for an exponential, sentences that are empty or longer than any in training,
+// dropout at its limit, a file of many lines.
 
 #include "../lib/sandbox.h"
 #include "../lib/test.h"
@@ -19,7 +19,7 @@ double loss_of(ModelCase *c, double *most) {
     for (int i = 0; i < logits.rows; i++)
         for (int j = 0; j < logits.cols; j++) {
             double x = fabs((double)*at(logits, i, j));
-            *most = x <= *most ? *most : x; // NaN stays
+            *most = isnan(*most) || x <= *most ? *most : x; // keeps a NaN
         }
     arena_release(&room, mark);
     return (double)model_loss(c);
@@ -96,15 +96,15 @@ void test_padding(void) {
         ModelCase alone = {c.model, {1, 2, 2, source, input, expected}, false, 0};
         double most = 0, loss = loss_of(&c, &most);
         CLAIM(isfinite(most) && loss == (double)model_loss(&alone),
-              "a sentence of padding alone: every logit is finite, and the "
+              "a sentence of padding only: every logit is finite, and the "
               "loss is that of the other sentence");
-        check_gradients(c, "a sentence of padding alone");
+        check_gradients(c, "a sentence of padding only");
     }
     int nothing[] = {PAD, PAD};
     Batch empty = {1, 2, 2, nothing, nothing, nothing};
     ModelCase none = {.model = model_of(4, 2, 2, 0), .batch = empty};
     double most = 0, loss = loss_of(&none, &most);
-    CLAIM(loss == 0 && isfinite(most), "a batch of padding alone has no loss");
+    CLAIM(loss == 0 && isfinite(most), "a batch of padding only has no loss");
     transformer_free(none.model);
 }
 
@@ -131,11 +131,11 @@ void check_scores(double size) {
     softmax_backward(dw, weights);
     double most = 0;
     for (int i = 0; i < 6; i++)
-        most = dw.at[i] == 0 ? most : INFINITY; // NaN too
-    CLAIM(most == 0, "and no gradient, rather than NaN");
+        most = dw.at[i] == 0 ? most : INFINITY; // for a NaN, too
+    CLAIM(most == 0, "and the gradient is 0, not NaN");
 }
 
-// Whatever the weights of a model, if they are finite, it can be used.
+// As long as its weights are finite, a model can be used.
 void test_huge_weights(void) {
     for (double size = 1e10; size < 1e38; size *= 1e9) {
         Transformer *t = model_of(4, 2, 2, POST_NORM);
@@ -209,7 +209,7 @@ bool train_a_little(Trainer *t, double dropout) {
 
 void test_long_and_empty(void) {
     Trainer t;
-    CLAIM(train_a_little(&t, 0), "a training with an empty source");
+    CLAIM(train_a_little(&t, 0), "training with an empty source is finite");
     int none[] = {END}, two[] = {WORD, WORD + 1, END};
     Sentence s[] = {{NULL, 0}, {none, 1}, {two, 3}};
     s[0] = sentence_of(40);
@@ -218,7 +218,7 @@ void test_long_and_empty(void) {
     bool good = all[0].length > 0 && all[0].length <= 40;
     for (int i = 0; i < all[0].length; i++)
         good = good && all[0].id[i] >= END && all[0].id[i] < WORD + 2;
-    CLAIM(good, "a source twenty times as long as any that was trained");
+    CLAIM(good, "a source twenty times as long as in training");
     CLAIM(empty->length == all[1].length
           && !memcmp(empty->id, all[1].id, sizeof(int) * (size_t)empty->length),
           "an empty source gives the same alone and beside long ones");
@@ -238,8 +238,8 @@ void test_limits(void) {
 
 // ## Many lines
 
-// Where each access to memory is watched, which takes fifty times as long, a
-// tenth of them.
+// A tenth of them where each access to memory is watched, which takes fifty
+// times as long.
 #ifdef TRANSFORMER_MALLOC
 enum { MANY_LINES = 10000 };
 #else
@@ -269,7 +269,7 @@ void test_many_lines(void) {
           "%d lines are read, numbered and put in order: %.1f s", MANY_LINES,
           now() - started);
     double times = (double)(memory_peak - before) / (double)size;
-    CLAIM(times < 12, "with memory for %.1f times the file", times);
+    CLAIM(times < 12, "within memory for %.1f times the file", times);
     free(order);
     pairs_free(&p);
     vocab_free(&from);

@@ -1,9 +1,9 @@
 // The gradient of every tensor of the whole model against the complex step, in
 // every configuration: post-norm and pre-norm, ReLU and GELU, sinusoidal,
 // learned and no positions, tied or not, with and without label smoothing and
-// dropout (at three rates); source and target padded. Prints a table, one row a
-// tensor: the element with the largest error over all configurations, its
-// gradient by the backward pass and by the slope, below one another.
+// dropout (at three rates); source and target padded. Prints a table, with one
+// entry for each tensor: of the element with the largest error over all
+// configurations, the gradient by the backward pass, and below it the slope.
 
 #include "../lib/test.h"
 #include "../lib/model.h"
@@ -54,7 +54,7 @@ bool check_configuration(Config config, double smoothing, bool training) {
     return good;
 }
 
-// What was added last comes first, and the first wrong configuration ends it.
+// The newest values come first; the first wrong configuration ends the check.
 int main(void) {
     int configurations = 0;
     bool good = true;

@@ -3,8 +3,8 @@
 
     python3 tests/golden/bleu.py PROGRAM
 
-Trains a few small models, stops them long before they are perfect, and holds what
-`transformer evaluate` says of their translations against nltk.corpus_bleu on what
+Trains a few small models, stops them long before they are perfect, and compares what
+`transformer evaluate` says of their translations with nltk.corpus_bleu on what
 `transformer translate` prints. Sentences of one word and of many are among them.
 """
 

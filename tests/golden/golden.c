@@ -60,7 +60,7 @@ Mat expected(const char *prefix, const char *name) {
     return *m;
 }
 
-// How many there are whose names begin so.
+// How many there are whose names begin with this.
 int count_of(const char *prefix) {
     int count = 0;
     for (int i = 0; i < goldens; i++)
@@ -98,8 +98,8 @@ void note(Agreement *a, const char *name, double error) {
     }
 }
 
-// Compares what we computed with the golden value. A file of a model with
-// dropout has only some.
+// Compares what we computed with the golden value. The file of a model with
+// dropout has only some of them.
 void compare(const char *name, Mat ours) {
     if (find("", "noise") && !find("value.", name))
         return;
@@ -112,8 +112,8 @@ void compare_in(const char *prefix, const char *name, Mat ours) {
     compare(full, ours);
 }
 
-// Where the mask is 0, dropout drops, and nowhere else; and it divides by 1-p.
-// In attention each head has noise of its own, for as many rows as the others.
+// Dropout drops where the mask is 0, and nowhere else; and it divides by 1-p.
+// In attention each head has noise of its own; all heads have as many rows.
 void compare_mask(const char *prefix, const char *name, const Dropout *d,
                   int heads) {
     char full[80];

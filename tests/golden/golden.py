@@ -1,4 +1,4 @@
-"""Make the golden values that the C tests hold transformer.c against.
+"""Make the golden values with which the C tests compare transformer.c.
 
     python3 tests/golden/golden.py            write tests/golden/*.txt
     python3 tests/golden/golden.py --check    recompute, compare with the files, exit 1
@@ -16,9 +16,9 @@ results and the same gradients: the golden values are PyTorch's own.
     adam.txt   three steps of Adam, one clipped gradient
     post-dropout.txt, pre-dropout.txt   the models of post.txt and pre.txt in
                training: the masks that transformer.c draws, whose generator is
-               written out here once more, and what PyTorch makes of them: the
-               values that meet dropout first, the logits, the losses, and the
-               gradients of the embeddings and of all vectors
+               written out here once more, and what PyTorch computes with them:
+               the values that meet dropout first, the logits, the losses, and
+               the gradients of the embeddings and of all vectors
 
 A file is a list of tensors.  Each is a line `name rows cols`, then `rows` lines
 of `cols` numbers.  A vector is one row, a scalar is 1 1, `#` starts a comment
@@ -78,8 +78,8 @@ def scramble32(x):
 
 class Noise:
     """Stands in for PyTorch's dropout and draws the masks of transformer.c: 0 for what
-    is dropped, else 1. Each place in the forward pass has a key of its own, in attention
-    each head of each sentence has one, and each row."""
+    is dropped, else 1. Each place in the forward pass has a key of its own; so has, in
+    attention, each head of each sentence; and so has each row."""
 
     def __init__(self, key):
         self.key, self.masks = key, []
@@ -267,7 +267,7 @@ def random_weights(name, shape):
 
 
 def loss_of(logits, smoothing):
-    """The mean over expected tokens that are no padding.  With smoothing e and
+    """The mean over expected tokens that are not padding.  With smoothing e and
     V words the target is 1 - e + e / V at the expected word, e / V elsewhere:
     the e is spread over all words, padding and the expected one included."""
     return F.cross_entropy(logits.flatten(0, 1), EXPECTED.flatten(),

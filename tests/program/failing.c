@@ -225,8 +225,8 @@ int main(void) {
     begin();
     status = run(AGAIN);
     memcpy(places, requested, sizeof places);
-    CLAIM(status == 0 && disk_same(MODEL_NAME, "whole.m"), "a training: memory is asked "
-          "%ld times, the disk %ld times", places[MEMORY], places[DISK]);
+    CLAIM(status == 0 && disk_same(MODEL_NAME, "whole.m"), "a training: %ld "
+          "requests for memory, %ld to disk", places[MEMORY], places[DISK]);
     test_training();
     begin();
     fault.number = 0;
