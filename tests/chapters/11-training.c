@@ -66,7 +66,7 @@ void test_sums(void) {
     real falling[5] = {9, 7, 5, 5, 2}, equal[5] = {9, 1, 5, 5, 2};
     CLAIM(arg_max(falling, 1, 5) == 1 && arg_max(equal, 1, 5) == 2
           && arg_max(equal, 0, 5) == 0,
-          "arg_max: the first among equals, beginning where it is told");
+          "arg_max: the first among equals, in the range that is given");
     real pad[4] = {900, 0, 0, 0}, lse[1];
     int two[1] = {2};
     Loss loss = loss_forward(mat(lse, 1, 1), mat(pad, 1, 4), two, 0, &room);
@@ -74,7 +74,7 @@ void test_sums(void) {
           "a large logit of the padding overflows nothing");
 }
 
-// n numbers in memory of their own, so that Valgrind sees an end missed.
+// n numbers in memory of their own, so that Valgrind sees reads beyond the end.
 void test_norm_of(int n) {
     size_t used = room.used;
     Mat x = random_mat(1, n);
@@ -96,7 +96,7 @@ void test_clipping(void) {
     const int size[] = {1, 63, 64, 65, 127, 50005}; // the sum has 64 parts
     for (int i = 0; i < 6; i++)
         test_norm_of(size[i]);
-    CLAIM(l2_norm((real[1]){7}, 0) == 0, "the norm of no number is 0");
+    CLAIM(l2_norm((real[1]){7}, 0) == 0, "the norm of no numbers is 0");
     CLAIM(clip_factor(4, 1) == 0.25 && clip_factor(0.5, 1) == 1,
           "a norm of 4 is cut to 1, a norm of 0.5 is left alone");
 }
@@ -115,7 +115,7 @@ void test_adam(void) {
            / (sqrt(second / (1 - pow(0.98, t))) + 1e-9);
         worst = fmax(worst, relative_error(p[0], q));
     }
-    CLAIM(worst < 1e-10, "twenty steps of Adam are its definition: %.0e", worst);
+    CLAIM(worst < 1e-10, "twenty steps of Adam are as defined: %.0e", worst);
     CLAIM(fabs(1 / sqrt(1 - 0.98) - 7.07) < 0.005,
           "by hand: epsilon outside of the corrected root would weigh 7 times");
     enum { LONG = 50005 }; // enough for several threads
@@ -140,7 +140,7 @@ void test_adam(void) {
     Adam slow = {other, m1, v1, g1, 1, 0.5, 0.75, 2};
     adam_step(slow, 1, 0.01, 1);
     CLAIM(m1[0] == 1 && v1[0] == 1 && fabs(other[0] + 0.005) < 1e-8,
-          "β₁, β₂ and ε may be others than the paper's");
+          "β₁, β₂ and ε may differ from the paper's");
     zero[0] = 0;
     for (int t = 1; t <= 5000; t++)
         adam_step(paper_adam(still, m1, v1, zero, 1), 1, 0, t);
@@ -169,7 +169,7 @@ void test_rate(void) {
     CLAIM(worst < 1e-12, "peak (D w)^-½ gives the paper's equation 3");
 }
 
-// What the reader is asked for on the page of chapter 11.
+// The blanks on the page of chapter 11.
 void test_blanks_of_loss(void) {
     real z[3] = {2, 1, 0}, lse[1], d[3];
     int one[1] = {1};
@@ -245,12 +245,12 @@ void test_loop(void) {
     CLAIM(seen.calls == 40 && seen.last == 40 && whole.step == 40,
           "the report comes after each of 40 steps");
     CLAIM(train(&whole, &data, watch, &seen) && seen.calls == 40,
-          "what is complete is well and takes no step more");
+          "a complete run succeeds and takes no further step");
     CLAIM(whole.arena.used == 0, "the steps give their memory back");
 
     Seen first = {.stop_at = 13}, second = {.stop_at = -1};
     CLAIM(train(&parts, &data, watch, &first) && parts.step == 13,
-          "a report that says no stops the loop");
+          "a report that returns false stops the loop");
     train(&parts, &data, watch, &second);
     CLAIM(second.calls == 27, "and training goes on from there");
     size_t size = whole.model->list.count * sizeof(real);
@@ -285,7 +285,7 @@ void test_course(void) {
     bool same = true, kept = true, known = true;
     for (int step = 7; step < 7 + 3 * EACH; step++) {
         int64_t epoch = course.epoch;
-        own[0] += step % EACH ? COUNT : 0; // seen if the order is made anew
+        own[0] += step % EACH ? COUNT : 0; // shows if the order is made anew
         int marked = own[0];
         Batch batch = next_batch(&course, &r, step, &room);
         kept = kept && (course.epoch != epoch || own[0] == marked);
@@ -333,7 +333,7 @@ void test_not_finite(void) {
     }
 }
 
-// In which pieces a step of train_step agrees with the pieces put together here.
+// In which pieces a step of train_step agrees with the step put together here.
 typedef struct {
     bool loss, gradient, norm, rate, moments, parameters;
 } Agreement;
@@ -350,8 +350,8 @@ Loss loss_and_gradient(const Transformer *model, const Batch *batch, long t,
     return loss;
 }
 
-// Takes step t. What Adam does is held against the gradient of the trainer, so
-// that a wrong gradient is not called a wrong step.
+// Takes step t. What Adam does is checked with the trainer's gradient, so that
+// a wrong gradient does not count as a wrong step, too.
 void take_step(Trainer *t, const Batch *batch, long step, Agreement *a) {
     size_t n = t->model->list.count, size = n * sizeof(real), used = t->arena.used;
     Transformer *g = transformer_zeros(&t->model->config);
@@ -378,11 +378,11 @@ void take_step(Trainer *t, const Batch *batch, long step, Agreement *a) {
 }
 
 // The loop is train_step on the batches of epoch_order, and train_step is all
-// the pieces one after the other, bit for bit.
+// the pieces, one after another, bit for bit.
 void test_pieces(int pairs, int per_epoch) {
     Pairs data = made_up_pairs(pairs);
     Trainer whole = new_trainer(0), t = new_trainer(0);
-    arena_take(&t.arena, 3, 1); // what was taken before is not given back
+    arena_take(&t.arena, 3, 1); // taken before the steps: they must keep it
     whole.recipe.epochs = 2;
     Seen seen = {.stop_at = -1};
     train(&whole, &data, watch, &seen);
@@ -413,7 +413,7 @@ void test_pieces(int pairs, int per_epoch) {
     pairs_free(&data);
 }
 
-// The loss of ten pairs, so many in a batch, piece by piece.
+// The loss of ten pairs, `size` in a batch, piece by piece.
 Loss loss_of(const Transformer *model, const Pairs *data, int size) {
     int order[10] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
     Loss total = {0};
@@ -494,12 +494,12 @@ void test_parts(void) {
           && parts.tokens == whole.tokens,
           "a batch may be cut into parts: their gradients are added");
     CLAIM(t.step == 0 && sum(t.m, (int)n) == 0 && t.arena.used == 0,
-          "which is not a step yet");
+          "which is not yet a step");
     Mat before = copied(mat(t.model->list.values, 1, (int)n));
     Step s = update(&t, parts);
     CLAIM(t.step == 1 && s.step == 1
           && !same_bits(before, mat(t.model->list.values, 1, (int)n)),
-          "to update takes one");
+          "`update` takes one");
     trainer_free(&t);
 }
 

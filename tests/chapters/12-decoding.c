@@ -4,7 +4,7 @@
 #include "../lib/fails.h"
 #include "../lib/model.h"
 
-// A random model to which it is natural to end, or more or less so.
+// A random model that ends more or less readily, as `end` says.
 Transformer *ending_model(const Config *config, double end) {
     Transformer *t = random_transformer(config);
     t->output.bias.at[END] += (real)end;
@@ -53,7 +53,7 @@ void test_teacher_forced(int norm, int positions) {
     Config config = small_config();
     config.norm = norm;
     config.positions = positions;
-    config.heads = norm == PRE_NORM ? 6 : 3; // more and less than their width
+    config.heads = norm == PRE_NORM ? 6 : 3; // more and fewer than their width
     ModelCase c = {random_transformer(&config), small_batch(), false, 0};
     Pass pass;
     Saved s;
@@ -74,8 +74,8 @@ void test_teacher_forced(int norm, int positions) {
     transformer_free(c.model);
 }
 
-// The most memory a translation of P tokens takes, with such a beam, by a model
-// that never ends. What was taken is given back.
+// The most memory that a translation of P tokens takes, with this beam, by a
+// model that never ends. All of it is given back.
 size_t peak_of(int P, int beam) {
     Config config = small_config();
     config.positions = NO_POSITIONS;
@@ -175,8 +175,8 @@ void test_rows(int beam) {
     int n = max_int(64 / beam, 1); // sentences that are decoded at once
     CLAIM(peak_of_all(n - 1, beam) < peak_of_all(n, beam)
           && peak_of_all(n, beam) == peak_of_all(3 * n + 1, beam),
-          "beam %d: at most 64 rows are decoded at once, and as many as that; a "
-          "wider beam is decoded alone", beam);
+          "beam %d: 64 rows are decoded at once, and no more; if a beam is "
+          "wider, a sentence is decoded alone", beam);
 }
 
 // A model whose numbers are not finite has no best translation.
@@ -190,7 +190,7 @@ void test_broken_model(int beam) {
                 translate_all(t, source, 3, beam, &room));
     t->output.bias.at[5] = 0;
     t->encoder.layer[1].feed_forward.network.inner.bias.at[0] = NAN;
-    CLAIM_FAILS("nor if one of them is lost in front of ReLU",
+    CLAIM_FAILS("nor if ReLU would hide one of them",
                 "the model's numbers are not finite",
                 translate_all(t, source, 3, beam, &room));
     transformer_free(t);
@@ -258,7 +258,7 @@ void test_wide_beam(void) {
           lengths[2], lengths[3]);
 }
 
-// A beam search without caches, stops and other cleverness, for up to three
+// A naive beam search, without caches or early stops, for up to three
 // hypotheses of up to seven tokens.
 enum { WIDEST = 3, TOKENS = 9 };
 
@@ -274,7 +274,7 @@ int by_sum(const void *left, const void *right) {
          : a < b ? -1 : 1;
 }
 
-// All that continue the beginning, in the order of their tokens: z (V)
+// All continuations of the beginning, in the order of their tokens: z (V)
 int continuations(Beginning *to, const Beginning *from, const real *z, int V) {
     double sum = 0;
     for (int j = 0; j < V; j++)
@@ -288,7 +288,7 @@ int continuations(Beginning *to, const Beginning *from, const real *z, int V) {
 }
 
 // Sorts the candidates, and takes the first N: those that end go to `finished`,
-// the others are open. Returns how many are; *ended counts those that end.
+// the others are open. Returns how many are open; *ended counts those that end.
 int keep_first(Beginning *open, Beginning *all, int count, int N,
               Beginning *finished, int *ended) {
     int opened = 0;
@@ -373,7 +373,7 @@ void compare_beams(Compared *c, const Transformer *t, const Sentence *source,
 // Models that end early, late and never. A beam of one is `translate`.
 void test_naive_beam(int beam) {
 #ifdef TRANSFORMER_MALLOC
-    enum { MODELS = 6 }; // Valgrind takes its time
+    enum { MODELS = 6 }; // few, as Valgrind is slow
 #else
     enum { MODELS = 36 };
 #endif
@@ -401,7 +401,7 @@ void test_naive_beam(int beam) {
           c.same, c.of, c.shortest, c.longest);
 }
 
-// Whether hypothesis i of step t, followed back, is this beginning.
+// Whether hypothesis i of step t, traced back, is this beginning.
 bool same_hypothesis(const Beam *b, int N, int t, int i, const Beginning *own) {
     Hypothesis h = b->step[t * N + i];
     bool same = own->length == t && fabs(h.sum - own->sum) < 1e-9;
@@ -412,8 +412,8 @@ bool same_hypothesis(const Beam *b, int N, int t, int i, const Beginning *own) {
     return same;
 }
 
-// Which hypotheses a step keeps, in which order: random logits, and a penalty
-// so large that there is hope to the end.
+// Which hypotheses a step keeps, in which order: with random logits, and a
+// penalty so large that no hypothesis is ever hopeless.
 void test_kept_hypotheses(int N) {
     enum { A = 300 };
     int same = 0, of = 0, fewer = 0;
@@ -452,7 +452,7 @@ void test_log_sum_exp(void) {
     double sum = log(1 + exp(-1) + exp(-2));
     CLAIM(fabs(log_sum_exp(high, 3) - 2000 - sum) < 1e-10
           && log_sum_exp(first, 3) == 2000,
-          "log-probabilities of logits whose exponentials no double can hold");
+          "log-probabilities of logits whose exponentials exceed a double");
 }
 
 void test_beam_of_one(void) {
@@ -472,7 +472,7 @@ void test_beam_of_one(void) {
           same);
 }
 
-// A beginning that greedy decoding keeps may be pushed out by two better ones.
+// The beginning that greedy decoding keeps may be displaced by two better ones.
 void test_wider_is_not_always_better(void) {
     Config config = small_config();
     int below = 0, above = 0;
@@ -606,7 +606,7 @@ void test_beam_step(void) {
     b.step[5 * 2] = next[0];
     b.step[5 * 2 + 1] = next[1];
     CLAIM(beam_step(&unfair, 1, logits, 0) == 0 && unfair.length == 2,
-          "without a penalty .245 cannot beat .28 any more: the search stops");
+          "without a penalty .245 can no longer beat .28: the search stops");
     open = beam_step(&b, 5, logits, 2);
     CLAIM(open == 0 && b.length == 6 && b.best.token == 2
           && b.step[6 * 2].sum == -INFINITY,
@@ -645,10 +645,10 @@ void test_cut_off(void) {
     Batch batch = {.sentences = B, .source_length = S, .source = source_ids};
     double sum[B], beam_sum[B];
     translate(t, &batch, out, sum, &room);
-    CLAIM(cut_in_place(out, P), "a translation that never ends is cut off there");
+    CLAIM(cut_in_place(out, P), "without an end a translation is cut there");
     beam_search(t, &batch, 1, out, beam_sum, &room);
     CLAIM(cut_in_place(out, P) && !memcmp(sum, beam_sum, sizeof sum),
-          "and so it is with a beam of one, which counts no token more");
+          "so is one with a beam of one, and no token beyond it counts");
     for (int i = 0; i < B * 2 * S; i++)
         twice[i] = source_ids[i / (2 * S) * S + i % S];
     batch = (Batch){.sentences = B * 2, .source_length = S, .source = twice};
@@ -662,7 +662,7 @@ void test_cut_off(void) {
     transformer_free(t);
 }
 
-// One translation, of n tokens, held against its reference.
+// One translation, of n tokens, compared with its reference.
 Match match_of(int *translation, int n, int *reference, int there) {
     Match m = {0};
     add_match(&m, (Sentence){translation, n}, (Sentence){reference, there});
@@ -700,7 +700,7 @@ void test_bleu(void) {
     CLAIM(bleu(&m) == 0, "an empty translation has BLEU 0");
 }
 
-// What the reader is asked for on the page of chapter 12.
+// The blanks on the page of chapter 12.
 void test_blanks(void) {
     double elle = .4 * .8 * .9, il = .5 * .6 * .9;
     CLAIM(fabs(elle - .288) < 1e-12 && fabs(il - .27) < 1e-12

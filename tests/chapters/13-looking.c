@@ -1,5 +1,5 @@
-// Chapter 13: attention as a file and as a picture, parameters and memory
-// counted.
+// Chapter 13: attention as a file and as a picture, and how many parameters and
+// how much memory a model has.
 
 #include "../lib/test.h"
 #include "../lib/model.h"
@@ -76,7 +76,7 @@ void test_attention_of(const Transformer *t, const Saved *s) {
 
 // ## The file
 
-// What was written to the file, which is closed here. The caller frees it.
+// Closes a file and returns what was written to it, which the caller frees.
 char *written(FILE *file) {
     size_t size;
     fclose(file);
@@ -128,7 +128,7 @@ void test_csv(const Pass *pass, const Saved *s, const Batch *batch) {
 
 // ## The picture
 
-// Whether these weights are drawn like this.
+// Whether these weights are drawn as expected.
 bool drawn_as(Mat weights, const char *const *rows, const char *const *cols,
               const char *expected) {
     FILE *file = fopen(FILE_NAME, "wb");
@@ -202,7 +202,7 @@ void test_wide_picture(void) {
                    "   猫 |  @@@@|\n"
                    "   e" ACUTE "t |    @@|\n"
                    "  abc |@@    |\n"),
-          "names of wide characters and combining marks stand in their places");
+          "names with wide characters and combining marks are aligned");
 }
 
 // What cross-attention should look like, from the means as they are defined.

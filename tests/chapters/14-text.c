@@ -22,7 +22,7 @@ void write_utf8(char to[5], unsigned c, int n) {
 }
 
 // Of all numbers from `from` up to `to`, written in n bytes: how many are a
-// character of so many bytes, or none (0).
+// character of `length` bytes, or if that is 0, no character.
 int of_length(int length, unsigned from, unsigned to, int n) {
     char text[5];
     int count = 0;
@@ -83,14 +83,14 @@ void test_utf8(void) {
     for (int c = 0x80; c <= 0xff; c++)
         lone += !utf8_length((char[]){(char)c, 0}) && (c < 0xf8
              || !utf8_length((char[]){(char)c, -128, -128, -128, -128, 0}));
-    CLAIM(lone == 0x80, "nor a byte that begins nothing");
+    CLAIM(lone == 0x80, "nor a byte that begins no character");
     CLAIM(valid_utf8("") && valid_utf8("a é € 😀") && !valid_utf8("a é \xff"),
           "a text is valid if all its characters are");
 }
 
-// What Unicode 14 says of Latin, Greek, Cyrillic and Armenian: their capitals whose
-// small letter has as many bytes. From the first to the last, so many apart, and so
-// far from the small letter. Made with Python's str.lower.
+// Capitals of Latin, Greek, Cyrillic and Armenian in Unicode 14 whose small
+// letters have as many bytes: a range's first and last, its step, and the
+// distance to the small letter. Made with Python's str.lower.
 const int unicode[][4] = {
     {0x41, 0x5a, 1, 32}, {0xc0, 0xd6, 1, 32}, {0xd8, 0xde, 1, 32},
     {0x100, 0x12e, 2, 1}, {0x132, 0x136, 2, 1}, {0x139, 0x147, 2, 1},
@@ -141,7 +141,7 @@ void test_spaces(void) {
     }
     CLAIM(spaces == 66, "the blank, all control characters and the no-break "
           "space of two bytes are white space");
-    CLAIM(is_space("\xe2\x80\xaf!"), "and so is that of three bytes");
+    CLAIM(is_space("\xe2\x80\xaf!"), "and so is the one of three bytes");
     CLAIM(is_space("\xe3\x80\x80!"), "and the blank of Chinese and Japanese");
     int typeset = 0;
     for (unsigned c = 0xa1; c <= 0x10ffff; c++) {
@@ -152,8 +152,8 @@ void test_spaces(void) {
         others += is_space(text) && !of_typesetting && c != 0x202f
                && c != 0x3000;
     }
-    CLAIM(typeset == 13, "and the eleven blanks of typesetting, and the ends of "
-          "lines and paragraphs that Unicode has");
+    CLAIM(typeset == 13, "and the eleven blanks of typesetting, and Unicode's "
+          "separators of lines and paragraphs");
     CLAIM(others == 0 && !is_space("") && !is_space("a ")
           && !is_space("\xe2\x80"), "nothing else is white space");
     CLAIM(*skip_spaces(" \xc2\xa0\t\xe2\x80\xaf\xe3\x80\x80\xc2\x80"
@@ -161,7 +161,7 @@ void test_spaces(void) {
           && *skip_spaces(" ") == '\0', "white space is skipped whole");
 }
 
-// What a terminal is shown of a text.
+// Whether a terminal is shown this of a text.
 bool shows(const char *text, const char *expected) {
     char shown[104];
     snprintf(shown, sizeof shown, "%s", text);
@@ -228,7 +228,7 @@ void test_characters(void) {
           "in character mode each character is a token");
     CLAIM(cuts_into(" a\t\xc2\xa0" "b\xe2\x80\xaf", characters_one_by_one,
                     "‹ ›‹a›‹ ›‹ ›‹b›‹ ›"),
-          "and each white space is a token that is a blank");
+          "and each white-space character is a token that is a blank");
     CLAIM(cuts_into("", characters_one_by_one, ""),
           "an empty text has no characters");
 }
@@ -250,7 +250,7 @@ void test_vocab(void) {
     CLAIM(id_of(&v, ",") == 4 && id_of(&v, "a") == 5 && id_of(&v, "b") == 6
           && id_of(&v, "c") == 7, "then come words in order of their bytes");
     CLAIM(id_of(&v, "d") == UNKNOWN && id_of(&v, "") == UNKNOWN
-          && id_of(&v, "ab") == UNKNOWN, "a word it does not have is unknown");
+          && id_of(&v, "ab") == UNKNOWN, "a word that it lacks is unknown");
     CLAIM(token_id(&v, "abc", 1) == 5, "a word need not end with a zero byte");
     vocab_free(&v);
     v = vocab_build(text, 2, words, 2);
@@ -261,7 +261,7 @@ void test_vocab(void) {
     CLAIM(v.count == FIRST_TOKEN, "if all are rare, only the special ones stay");
     vocab_free(&v);
     v = vocab_build(NULL, 0, words, 1);
-    CLAIM(v.count == FIRST_TOKEN, "so it is if there is no text");
+    CLAIM(v.count == FIRST_TOKEN, "as they do if there is no text");
     vocab_free(&v);
 }
 
@@ -269,7 +269,7 @@ void test_special(void) {
     char text[] = "<end> a";
     Vocab v = vocab_build((char *[]){text}, 1, words, 1);
     CLAIM(id_of(&v, "<pad>") == UNKNOWN && id_of(&v, "<unknown>") == UNKNOWN,
-          "text that looks like a special token is unknown");
+          "a word that looks like a special token is unknown");
     CLAIM(id_of(&v, "<end>") == 4 && !strcmp(v.token[4], "<end>"),
           "or a word like any other, with a number of its own");
     Sentence s = tokenize("<end> <start> a", &v, words);
@@ -286,8 +286,8 @@ void test_order(void) {
     int right = 0;
     for (int i = 0; i < 9; i++)
         right += id_of(&v, sorted[i]) == FIRST_TOKEN + i;
-    CLAIM(right == 9 && v.count == FIRST_TOKEN + 9, "a word stands before its "
-          "longer kin, letters with accents behind all others");
+    CLAIM(right == 9 && v.count == FIRST_TOKEN + 9, "a word comes before those "
+          "that it begins, letters with accents after all others");
     vocab_free(&v);
 }
 
@@ -315,7 +315,7 @@ void test_sentences(void) {
     char *ended = detokenize(id, 5, &v, words);
     char *open = detokenize(id, 2, &v, words);
     char *nothing = detokenize(id, 0, &v, words);
-    CLAIM(!strcmp(ended, "où est"), "what stands behind END is not shown");
+    CLAIM(!strcmp(ended, "où est"), "what comes after END is not shown");
     CLAIM(!strcmp(open, "où est") && !strcmp(nothing, ""),
           "a sentence may lack its END");
     free(ended);
@@ -342,7 +342,7 @@ bool spells(const Vocab *v, const char *text, const char *expected) {
     return !strcmp(joined, expected);
 }
 
-// Behind the characters stand the pieces: the number of the first.
+// The number of the first piece; pieces come after the characters.
 int first_piece(const Vocab *v) {
     int id = FIRST_TOKEN;
     while (id < v->count && !v->token[id][utf8_length(v->token[id])])
@@ -400,12 +400,12 @@ void test_byte_pairs(void) {
           && comes_back("a cats  seat", &v, byte_pairs, "a cats seat"),
           "words come back with single blanks between them");
     CLAIM(comes_back("", &v, byte_pairs, "")
-          && comes_back(" \t", &v, byte_pairs, ""), "and no word as nothing");
+          && comes_back(" \t", &v, byte_pairs, ""), "and blanks as nothing");
     const int odd[] = {number_of(&v, "at"), number_of(&v, " "),
                        number_of(&v, " cat"), END};
     char *back = detokenize(odd, 4, &v, byte_pairs);
-    CLAIM(!strcmp(back, "at  cat"), "pieces that no text gives are put side by "
-          "side, too");
+    CLAIM(!strcmp(back, "at  cat"), "pieces in an order that no text gives are "
+          "put side by side, too");
     free(back);
     vocab_free(&v);
 }
@@ -428,7 +428,7 @@ void test_stops(void) {
     vocab_free(&v);
     v = learn_merges(NULL, 0, 1000);
     CLAIM(pieces_in(&v) == 0 && spells(&v, "a", "‹ ›‹<unknown>›"),
-          "no text has no pieces");
+          "an empty text has no pieces");
     vocab_free(&v);
 }
 
@@ -454,9 +454,9 @@ char *random_text(int words_in_it, int different) {
     return text;
 }
 
-// A learner that is as plain as can be. The text is one string, in which a
-// byte of 1, here |, stands before and behind each piece, and a line end behind
-// each word: "| |c|a|t|". All pairs are counted anew for each merge.
+// The simplest possible learner. The text is one string, in which a byte of 1,
+// here |, stands before and after each piece, and a line end after each word:
+// "| |c|a|t|". All pairs are counted anew for each merge.
 
 enum { PLAIN_ROOM = 8000 };
 
@@ -472,7 +472,7 @@ void plain_read(char *plain, const char *text) {
     }
 }
 
-// The most frequent pair, as "|left|right|", of equal ones the first in order;
+// The most frequent pair, as "|left|right|", the first in order if several are;
 // returns how often it occurs.
 int plain_choose(const char *plain, char chosen[128]) {
     int most = 0;
@@ -493,7 +493,7 @@ int plain_choose(const char *plain, char chosen[128]) {
     return most;
 }
 
-// Joins a pair wherever it is: the | between its pieces goes.
+// Joins a pair wherever it is: the | between its pieces is removed.
 void plain_join(char *plain, const char *pair) {
     size_t length = strlen(pair), middle = 1 + strcspn(pair + 1, "\1");
     while ((plain = strstr(plain, pair)) != NULL) {
@@ -568,8 +568,8 @@ void test_order_of_words(void) {
     vocab_free(&other);
 }
 
-// Spells a text without blanks as was learned: piece by piece, in their order,
-// each joined wherever two neighbors make it -> how many are left
+// Spells a text without blanks in the order of learning: makes one piece after
+// another, wherever two neighbors make it -> how many tokens are left
 int spell_in_order(int *id, const char *text, const Vocab *v) {
     int n = 0;
     id[n++] = id_of(v, " ");
@@ -613,10 +613,10 @@ void test_round_trip(void) {
         free(new);
         vocab_free(&whole);
     }
-    CLAIM(same == TEXTS, "every text of known characters comes back as words "
-          "would");
-    CLAIM(as_plain == TEXTS, "to join what makes the earliest piece is to join "
-          "piece after piece in the order in which they were learned");
+    CLAIM(same == TEXTS, "every text of known characters comes back as it does "
+          "from words");
+    CLAIM(as_plain == TEXTS, "joining what makes the earliest piece is "
+          "making the pieces in the order in which they were learned");
     vocab_free(&v);
     free(text);
 }
@@ -639,8 +639,8 @@ void test_earliest_piece(void) {
     CLAIM(spells(&one, "abc", "‹ ›‹a›‹bc›") && spells(&other, "abc", "‹ ›‹ab›‹c›"),
           "where two pieces are possible, the earlier one in the vocabulary is "
           "made");
-    CLAIM(spells(&strange, "abc xb", "‹ ›‹abc›‹ ›‹xb›"), "the text alone counts, "
-          "not what a piece was made of");
+    CLAIM(spells(&strange, "abc xb", "‹ ›‹abc›‹ ›‹xb›"), "a piece's text alone "
+          "counts, not what it was made of");
     vocab_free(&one);
     vocab_free(&other);
     vocab_free(&strange);
@@ -696,7 +696,7 @@ void test_files(void) {
     CLAIM(reads_as("a b\tc\r\nd\te f\r\n", words, "a b|c\nd|e f\n")
           && reads_as("a\tb\r", words, "a|b\n")
           && reads_as("a\tb\r\n", characters_one_by_one, "a|b\n"),
-          "lines may end as on Windows, also where characters are tokens");
+          "lines may end as on Windows, even where characters are tokens");
     CLAIM(reads_as(BOM "a\tb\n", words, "a|b\n"),
           "a byte order mark is left out");
     CLAIM(reads_as(BOM "a\t" BOM "b\n" BOM "c\t" BOM "d\t" BOM "e\n", words,
@@ -798,7 +798,7 @@ void test_pairs(void) {
     Vocab to = vocab_build(targets, 1, words, 1);
     Pairs p = tokenize_pairs(&text, &from, &to, words, 3);
     CLAIM(p.count == 1 && p.too_long == 2,
-          "pairs with more than max_len tokens on either side are counted out");
+          "pairs with more than max_len tokens on either side are left out");
     const int a_b_a[] = {4, 5, 4, END}, x_y[] = {4, 5, END};
     CLAIM(p.source[0].length == 4 && p.target[0].length == 3
           && !memcmp(p.source[0].id, a_b_a, sizeof a_b_a)
@@ -868,11 +868,11 @@ void test_bleu_of_pieces(void) {
     Sentence closer = {(int[]){5, 7, 11, 5, END}, 5};      // "ac a"
     m = match_of_texts(spelled, closer, &v, letters);
     CLAIM(m.exact == 1 && m.matched[0] == 2 && m.matched[1] == 1,
-          "characters make words, too: what stands between blanks");
+          "characters make words, too: what is between blanks");
     Sentence blank = {(int[]){11, 6, 8, 9, 11, END}, 6};
     m = match_of_texts(blank, other, &v, pieces);
     CLAIM(m.exact == 1 && m.length == 2 && m.matched[0] == 2,
-          "a blank to which no letters are added is no word");
+          "a blank to which no letters are added is not a word");
 }
 
 int main(void) {

@@ -11,7 +11,7 @@
 
 // ## Settings
 
-// A value that is allowed; different ones for options that stand side by side.
+// A value that is allowed; neighbors in the table get different ones.
 const char *some_value(char to[64], const Option *o, int which) {
     if (o->type == INTEGER)
         snprintf(to, 64, "%.0f", o->least + which % 8);
@@ -38,7 +38,7 @@ void give(Settings *s, const char *name, const char *text) {
     s->text[option_place(name, strlen(name))] = text;
 }
 
-// How many of these texts an option takes.
+// How many of these texts an option accepts.
 int takes(const Option *o, const char *const *text, int count) {
     Settings s;
     int taken = 0;
@@ -76,7 +76,7 @@ void test_options(void) {
              == 0, "unless the table says how it ends");
 }
 
-// Whether a number takes its limits, and nothing beyond them.
+// Whether a numeric option accepts its limits, and nothing beyond them.
 bool limits_hold(const Option *o) {
     char least[64], most[64], below[64], above[64];
     double step = o->type == INTEGER ? 1 : 1e-6 * o->most;
@@ -122,8 +122,8 @@ void test_values(void) {
         limits = limits && limits_hold(o);
         numbers = numbers && takes(o, nonsense, 12) == 0;
     }
-    CLAIM(limits, "numbers may reach their limits and not pass them");
-    CLAIM(numbers, "they take nothing that is not a number");
+    CLAIM(limits, "numbers may reach their limits but not exceed them");
+    CLAIM(numbers, "nothing else than a number is accepted for one");
     CLAIM(whole, "whole numbers must be written as such");
     CLAIM(choices, "each choice can be set, in the order of the constants, and "
           "nothing else");
@@ -140,8 +140,8 @@ void randomize_all(real *values, size_t count) {
         values[k] = (float)normal(&test_state); // as the file keeps them
 }
 
-// A model of random numbers with these settings, up to one without a name; the
-// others are not the usual ones either.
+// A model of random numbers with these settings, whose list ends with one
+// without a name; the other settings are not the usual ones either.
 Checkpoint checkpoint_of(Vocab source, Vocab target,
                          const char *const (*given)[2]) {
     Checkpoint c = {.source = source, .target = target};
@@ -201,7 +201,7 @@ bool same_settings(const Settings *a, const Settings *b) {
     return same;
 }
 
-// The same numbers, or both missing.
+// Whether both have the same numbers, or none.
 bool same_block(const real *a, const real *b, size_t count) {
     return !a || !b ? a == b : !memcmp(a, b, sizeof *a * count);
 }
@@ -280,7 +280,7 @@ void test_extremes(void) {
     save_checkpoint(&c, FILE_NAME);
     Checkpoint loaded = load_checkpoint(FILE_NAME, true);
     CLAIM(same_checkpoint(&c, &loaded),
-          "the smallest and largest numbers and no step come back too");
+          "the smallest and largest numbers and step 0 come back, too");
     checkpoint_free(&loaded);
     c.trainer.model->list.values[0] = (real)(1 + 1e-7 / 3);
     save_checkpoint(&c, FILE_NAME);
@@ -341,7 +341,7 @@ void test_format(void) {
           "eight bytes give the header's length, which is a multiple of 8");
     CLAIM(header[0] == '{' && strlen(header) == length
           && header[length - strspn(strrchr(header, '}') + 1, " ") - 1] == '}',
-          "the header is an object, with blanks behind it");
+          "the header is an object, with blanks after it");
     CLAIM(f.size == 3 * 4 * model->list.count,
           "then come all numbers of three roles, and nothing else");
     int shape[2];
@@ -358,7 +358,7 @@ void test_format(void) {
           && float_at(data + offset[0] + 4 * (2 * shape[1] + 3))
              == c.trainer.v[place], "adam.v. are the second moments");
     CLAIM(strstr(header, ",\"step\":\"123456\","),
-          "the metadata says how far training is");
+          "the metadata says how far training has come");
     const char *words = "\"source_vocabulary\":\"<pad>\\n<start>\\n<end>\\n"
                         "<unknown>\\n\\\"\\n,\\n<pad>\\n\\\\\\n\\\\n\\né\\n😀\"";
     CLAIM(strstr(header, "\"__metadata__\":{") && strstr(header, words),
@@ -384,7 +384,7 @@ void free_sample(void) {
     free(whole.header);
 }
 
-// Writes a file of a header and numbers; it says `length` of its header.
+// Writes a file of a header and numbers; it claims a header of this length.
 void write_parts(unsigned long long length, const char *header,
                  const char *numbers, size_t size) {
     size_t behind = strlen(header) + 8;
@@ -435,7 +435,7 @@ char *place_of(const char *header, const char *name) {
     return strstr(strstr(header, key), "_offsets\":[") + 11;
 }
 
-// Tensors and their numbers in the opposite order, the format behind all other
+// Tensors and their numbers in the opposite order, the format after all other
 // metadata, blanks at the end.
 void test_other_order(void) {
     static const char format[] = "\"format\":\"" FORMAT "\"";
@@ -462,7 +462,7 @@ void test_other_order(void) {
 
 void test_other_writing(void) {
     accepts(replaced("\"step\"", "\"by\":\"A \\t B\",\"by\":\"\",\"step\""),
-            whole.numbers, "there may be metadata of somebody else");
+            whole.numbers, "there may be other programs' metadata");
     test_other_order();
 }
 
@@ -476,7 +476,7 @@ void test_more_metadata(void) {
           && !strcmp(metadata(&r, "step", true), "123456")
           && !strcmp(metadata(&r, "by", true), "A \"step\":\"5\" \n B")
           && !metadata(&r, "b", false),
-          "metadata of another program are read, and are no names");
+          "metadata of another program are read, and not taken for names");
     close_model(&r);
     free(header);
 }
@@ -499,7 +499,7 @@ void load_frugally(const void *training) {
     checkpoint_free(&c);
 }
 
-// The limit is at work.
+// For a claim that the limit works.
 void take_too_much(const void *size) {
     allow_memory(*(const size_t *)size);
     allocate(4 << 20, 1);
@@ -512,7 +512,7 @@ void test_limit(void) {
           "a limit of memory is kept");
 }
 
-// Claims that the call ends the program as fail() does, with this in its
+// Claims that the call ends the program as fail() does, with `part` in its
 // message.
 #define CLAIM_FAILS(what, part, call, with) \
     CLAIM(failed_saying(part, status_of(call, with)), "%s", what)
@@ -533,8 +533,8 @@ void write_replaced(const char *from, const char *to) {
     free(header);
 }
 
-// What stands once in the header, or the whole of it if it is NULL, and what may
-// not stand there.
+// What occurs once in the header, or the whole of it if NULL, and what must not
+// be in its place.
 typedef struct {
     const char *from, *to[8];
 } Damage;
@@ -567,8 +567,8 @@ void refuses_all(const Damage *d, size_t count) {
 #define WORDS_KEY "\"source_vocabulary\":\""
 
 const Damage header_damages[] = {
-    // Holes, overlaps, what lies outside, what overflows, and no list of two
-    // whole numbers.
+    // Holes, overlaps, what lies outside, what overflows, anything but a
+    // list of two whole numbers.
     {"[0,176]", {"[4,176]", "[176,0]", "[0,18446744073709551792]",
                  "[18446744073709551615,175]", "[0.0,176]", "[0]", "[0,176"}},
     {"[176,336]", {"[180,336]", "[172,336]", "[-18446744073709551440,336]"}},
@@ -597,7 +597,7 @@ const Damage header_damages[] = {
     {"sinusoidal", {"learned"}},
     {"tie\":\"no", {"tie\":\"yes"}},
     {"heads\":\"2", {"heads\":\"3"}},
-    // Words: there twice, empty, special ones not in their place, too many, too
+    // Words: twice, empty, with special ones out of their places, too many, too
     // few.
     {"\\né\\n", {"\\n😀\\n", "\\n\\n"}},
     {"\\n😀\"", {"\\n😀\\n\"", "\\n😀\\n😀😀\"", "\""}},
@@ -634,7 +634,7 @@ void test_bad_settings(void) {
                                status_of(load_frugally, NULL));
     }
     CLAIM(missing == all, "each of the %d settings must be there, unless the "
-          "table says what it means that it is not", all);
+          "table says what its absence means", all);
     CLAIM(wrong == all, "and have a value that is allowed");
 }
 
@@ -655,17 +655,17 @@ void test_missing(void) {
         checkpoint_free(&c);
     }
     accepts(replaced("\"step\"", "\"best\":\"inf\",\"state\":\"best\",\"step\""),
-            whole.numbers, "what earlier editions kept is not looked at");
+            whole.numbers, "what earlier editions kept is ignored");
     write_replaced("\"steps\":\"77\"", "\"steps\":\"0\"");
     Checkpoint c = load_checkpoint(FILE_NAME, false);
-    CLAIM(!given(&c.settings, "steps"), "there, steps of 0 were not given");
+    CLAIM(!given(&c.settings, "steps"), "there, 0 steps mean not given");
     checkpoint_free(&c);
 }
 
 // ## Places
 
 // Two tensors in one place; a tensor and its numbers missing; a file that goes
-// on behind its numbers; and one that ends before.
+// on after its numbers; and one that ends before.
 void test_bad_places(void) {
     char *header = replaced("{", "{"), *longer = allocate(whole.size + 1000, 1);
     char *first = place_of(header, "encoder.0.self_attention.query.bias");
@@ -677,7 +677,7 @@ void test_bad_places(void) {
     REFUSES("the bytes of one tensor given to two", header, longer, whole.size);
     strcpy(header, whole.header);
     strcpy(strstr(header, ",\"output.bias\""), "}");
-    REFUSES("a tensor too few", header, longer, whole.size);
+    REFUSES("a missing tensor", header, longer, whole.size);
     REFUSES("and its numbers missing, too", header, longer, whole.size - 40);
     REFUSES("1,000 bytes after the last tensor", whole.header, longer,
             whole.size + 1000);
@@ -707,7 +707,7 @@ void test_sparse(void) {
     const char length[] = {0, 0, (char)0xc0, (char)0xd9, 69, 0, 0, 0}; // 3e11
     write_file(FILE_NAME, length, 8);
     if (sizeof(off_t) < 8 || truncate(FILE_NAME, (off_t)301000000000) != 0)
-        return; // no such file can be
+        return; // such a file cannot be made here
     CLAIM_FAILS("a header that claims 300 GB of a sparse file", "not a model",
                 load_in_a_megabyte, NULL);
     remove(FILE_NAME);
@@ -732,7 +732,7 @@ void test_bad_lengths(void) {
     }
 }
 
-// Headers of a million bytes and more: `before`, `again` and again, `behind`.
+// Headers of a million bytes and more: a beginning, what repeats, and an end.
 void test_large_headers(void) {
     static const char *const large[][3] = {
         {"{", "[", ""}, {METADATA, "{", ""}, {"{", " ", ""}, {"", " ", ""},
@@ -761,7 +761,7 @@ void write_last(const File *f, const char bits[4]) {
     write_model(f->header, f->numbers, f->size);
 }
 
-// Files with moments that are not whole. Who only uses the model skips them.
+// Files with moments that are not whole. Using the model without training skips
 void test_bad_moments(void) {
     Checkpoint c = random_checkpoint(POST_NORM, SINUSOIDAL, 0);
     File f = file_of(&c);
@@ -779,13 +779,13 @@ void test_bad_moments(void) {
     memcpy(strstr(f.header, "adam.v.output.bias"), "adam.w", 6);
     write_model(f.header, f.numbers, f.size);
     CLAIM_NOT_RESUMED("a moment that is missing", "adam.v.output.bias");
-    CLAIM_REFUSED("it is missed by who only uses the model, too");
+    CLAIM_REFUSED("using the model fails for lack of it, too");
     strcpy(strstr(f.header, ",\"adam.v."), "}");
     write_model(f.header, f.numbers, f.size / 3 * 2);
     CLAIM_NOT_RESUMED("one role of moments only",
                       "without the optimizer's state it cannot be resumed");
     write_header(whole.header);
-    CLAIM_NOT_RESUMED("a model without moments, which can be used, to go on",
+    CLAIM_NOT_RESUMED("a model without moments, which can only be used",
                       "without the optimizer's state it cannot be resumed");
     free(f.header);
     checkpoint_free(&c);
@@ -832,7 +832,7 @@ void test_earlier_edition(void) {
     checkpoint_free(&trained);
 }
 
-// A model large enough that its numbers count.
+// A model so large that its numbers dominate the memory.
 void test_frugal_use(void) {
     Checkpoint c = random_checkpoint(POST_NORM, NO_POSITIONS, 0);
     trainer_free(&c.trainer);
@@ -901,7 +901,7 @@ void test_not_finite(void) {
     CLAIM_FAILS("a parameter that is not a number is not saved", "not finite",
                 save_it, &c);
     c.trainer.model->list.values[3] = (real)1e39;
-    CLAIM_FAILS("nor is one that no float can hold", "not finite", save_it, &c);
+    CLAIM_FAILS("nor is one too large for a float", "not finite", save_it, &c);
     c.trainer.model->list.values[3] = 0;
     real *moments[] = {c.trainer.m, c.trainer.v};
     for (int k = 0; k < 2; k++) {
@@ -955,7 +955,7 @@ void test_byte_pairs(void) {
     Checkpoint loaded = load_checkpoint(FILE_NAME, false);
     CLAIM(same_tokens(&sample, &loaded, "eat \\n\" cats n\\ teats é"),
           "it makes the same tokens of a text");
-    CLAIM(!strstr(whole.header, "_merges"), "merges are not stored: the pieces "
+    CLAIM(!strstr(whole.header, "_merges"), "merges are not stored: pieces "
           "tell them");
     accepts(replaced("\"step\"", "\"source_merges\":\"a\\tt\",\"step\""),
             whole.numbers, "an older file, which lists them, loads");
@@ -974,7 +974,7 @@ void test_bad_pieces(void) {
     Checkpoint c = load_checkpoint(FILE_NAME, false);
     CLAIM(!strcmp(c.source.token[sample.source.count - 1],
                   sample.source.token[sample.source.count - 1]),
-          "pieces may stand in any order");
+          "pieces may come in any order");
     checkpoint_free(&c);
     free(header);
 }

@@ -1,5 +1,5 @@
-// Chapter 16, apart from the command line, which cli-use.c and cli-train.c try:
-// what is done after each step of a run, and the log.
+// Chapter 16, apart from the command line, which cli-use.c and cli-train.c
+// test: what is done after each step of a run, and the log.
 
 #include "../lib/test.h"
 #include "../lib/fails.h"
@@ -30,10 +30,10 @@ void test_times(void) {
     CLAIM(many, "a run of 20 steps or more, as of 39 or 59, has twenty looks");
     CLAIM(each, "a shorter one has a look after each step");
     CLAIM(even && last,
-          "they are as far apart as can be, and the last comes at the end");
+          "they are evenly spaced, and the last comes at the end");
     const int64_t total = 2000000000;
     CLAIM(time_to_look(total, total) && time_to_look(total / 20, total)
-          && !time_to_look(total - 1, total), "so it is in the longest run");
+          && !time_to_look(total - 1, total), "so it does in the longest run");
 }
 
 // ## After each step
@@ -106,7 +106,7 @@ void check_looks(int steps, int looks) {
     CLAIM(train(&k.trainer, &data, inspect, &w) && k.trainer.step == steps
           && w.looks == looks, "%d steps: %d looks at the validation data",
           steps, looks);
-    CLAIM(w.silent, "%d steps: between two looks nothing is said", steps);
+    CLAIM(w.silent, "%d steps: between two looks nothing is printed", steps);
     fclose(w.progress.log);
     CLAIM(rows_of("train") == steps && rows_of("valid") == looks,
           "%d steps: the log has a row for each step and for each look", steps);
@@ -141,8 +141,8 @@ void test_last_line(void) {
 
 #ifdef TRANSFORMER_POSIX
 
-// A model that cannot be written ends the program: so what was done before it
-// shows. No step of a model is missing from the log.
+// A model that cannot be written ends the program, and this shows what was done
+// before. No step of a saved model is missing from the log.
 void test_log_comes_first(void) {
     Pairs data = made_up_pairs(50);
     Checkpoint k = new_checkpoint(1);
@@ -169,7 +169,7 @@ void test_second_signal(void) {
     for (int i = 0; i < 9; i++) {
         if (in_child(&e)) {
             for (int k = 0; k < 3; k++)
-                signal(which[k], SIG_DFL); // a shell may have them ignored
+                signal(which[k], SIG_DFL); // a shell may ignore them
             handle_signals(remember_signal);
             raise(which[i / 3]);
             fputs(stop_signal == which[i / 3] ? "remembered" : "", stderr);
@@ -187,7 +187,7 @@ void test_second_signal(void) {
         raise(SIGHUP);
         _exit(stop_signal == SIGHUP);
     }
-    CLAIM(e.status == 0, "one that is ignored, as with nohup, stays ignored");
+    CLAIM(e.status == 0, "an ignored signal, as with nohup, stays ignored");
 }
 
 // The disk was full when a line was written, and nothing is left to write.
@@ -202,7 +202,7 @@ void print_on_full_disk(void) {
 void test_last_moment(void) {
     struct stat full;
     if (stat("/dev/full", &full) == 0)
-        CLAIM_FAILS("output that was lost before the end is missed",
+        CLAIM_FAILS("output that was lost before the end is noticed",
                     "cannot write the output", (print_on_full_disk(), 0));
     char path[FILENAME_MAX] = {0};
     for (int i = 0; i < FILENAME_MAX - 3; i++)
@@ -244,7 +244,7 @@ void test_log(void) {
           "an empty log is begun, and one without rows gets some");
     CLAIM(becomes(&going_on, LOG_HEADER ROW("12") ROW("13"),
                   ROW("12") ROW("13") ROW("13")),
-          "a resumed run appends: steps that are done again stand twice");
+          "a resumed run appends: steps that are done again appear twice");
     CLAIM(becomes(&going_on, LOG_HEADER ROW("11") "12,train,1.",
                   ROW("11") "12,train,1.\n" ROW("13")),
           "a row that was torn is not made longer");
