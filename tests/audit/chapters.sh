@@ -1,7 +1,7 @@
 #!/bin/sh
 # Every beginning of transformer.c, up to the end of any chapter, is a C program
-# that compiles without a warning: nothing is used before it is said what it
-# does. And flags that would break the arithmetic are refused.
+# that compiles without a warning: nothing is used before it has been explained.
+# And flags that would break the arithmetic are refused.
 #
 # shellcheck disable=SC2086
 
@@ -37,8 +37,8 @@ for flag in -ffast-math -ffinite-math-only -Ofast; do
     check "with $flag it is not built, and says why" refused $flag
 done
 
-# It is not built; or it is not run, which the program says itself, where the compiler
-# does not tell it its flags; or it computes what it should.
+# It is not built; or, where the compiler does not tell the program its flags, it refuses
+# to run and says so; or it computes what it should.
 safe()
 {
     flag=-funsafe-math-optimizations folder=build/chapters

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Which lines of transformer.c no test executes, and which ways of a line none takes
+# Which lines of transformer.c no test executes, and which branches of a line none takes
 # (gcov counts, gcovr adds up): those of coverage.txt, for the reasons given there.
 #
 #     sh tests/audit/coverage.sh        some minutes
 #
-# Nothing is optimized and no function put into another, so that counts are the same
-# everywhere. Left out is what tests/list calls "once".
+# Nothing is optimized and no function is inlined, so that counts are the same
+# everywhere. What tests/list calls "once" is left out.
 
 . tests/lib/checks.sh
 work=build/coverage
@@ -50,7 +50,7 @@ passes()
     done
 }
 
-# Of all lines: "N of M ways", or "line" if none is taken, then the text.
+# The lines not fully covered: "N of M" branches not taken, or "line", then the text.
 unreached()
 {
     gcovr --root . --filter transformer.c --sonarqube - $work | sed 's/\/>/&\
@@ -74,6 +74,6 @@ done
 passes double -DTRANSFORMER_DOUBLE -DTRANSFORMER_POISON
 passes machine
 passes float
-check "no test reaches what stands in tests/audit/coverage.txt, and nothing else" unreached
+check "what no test reaches is exactly what tests/audit/coverage.txt lists" unreached
 gcovr --root . --filter transformer.c --print-summary $work | tail -n 4
 totals

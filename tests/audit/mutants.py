@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Are the tests any good? Breaks transformer.c in one place after the other and
+"""Are the tests any good? Breaks transformer.c in one place after another and
 expects a test to fail each time.
 
     python3 tests/audit/mutants.py                    every mutant
-    python3 tests/audit/mutants.py --sample 500       some, others every day
+    python3 tests/audit/mutants.py --sample 500       500 of them, different ones every day
     python3 tests/audit/mutants.py --function adam_step
 
-A mutant is the file with one change in one of the functions listed below. tcc, quick as it
-is, compiles it in double, with fresh memory full of NaN; the test of its own chapter runs,
-then those of later ones, each with a time limit. It is killed when a claim fails, the
-program crashes or does not end. What survives is run under Valgrind. What does not compile
-is not counted.
+A mutant is the file with one change in one of the functions listed below. tcc, which is
+quick, compiles it in double, with fresh memory full of NaN; the test of its own chapter
+runs, then those of later ones, each with a time limit. It is killed when a claim fails, or
+the program crashes or does not end. What survives is run under Valgrind. What does not
+compile is not counted.
 
-A change that changes nothing cannot be killed. Patterns of those stand in mutants.txt with
-the reason why. They are tried, too: one that is killed has a wrong reason, a pattern of
+A mutant that computes the same cannot be killed. mutants.txt has patterns of these, with
+the reasons. They are tried, too: one that is killed has a wrong reason, a pattern that fits
 none is out of date, and both are failures.
 """
 
@@ -77,7 +77,7 @@ FUNCTIONS = {
 }
 OWN = {f: test for test, names in FUNCTIONS.items() for f in names.split()}
 
-# Names that are taken for one another: each becomes the next of its list.
+# Names that are easily confused: each becomes the next one in its list.
 SIBLINGS = """query key value output, q k v, inner outer, gain bias, H K, weights dropped,
     rows cols, i j, b h, B T S, x y, dx dy, m v, dout dh, source target, source_length
     target_length, input expected, memory hidden, source_embedding target_embedding,
@@ -152,7 +152,7 @@ class Statement:
                 yield from self.changed(i, t, declares)
 
     def changed(self, i, t, declares):
-        """What becomes of a token that is no number."""
+        """What becomes of a token that is not a number."""
         text, loop = self.text, self.text[0] == "for"
         operand = i and re.match(r"(?!return)[\w)\]]", text[i - 1])
         if loop and t == "++":
@@ -176,14 +176,14 @@ class Statement:
             yield from self.arguments(text[i - 1], i)
 
     def values(self, first, end):
-        """Of what is assigned or returned, the sign and a factor."""
+        """Changes the sign of what is assigned or returned, or adds a factor."""
         value = self.text[first:end]
         if value[0] not in CONSTANT and not LOGICAL.intersection(value):
             yield first, end, f"-({self.part(first, end)})"
             yield first, end, f"2 * ({self.part(first, end)})"
 
     def arguments(self, function, opening):
-        """Shifted, exchanged, transposed."""
+        """Arguments shifted, exchanged or transposed."""
         closing = self.partner[opening]
         pieces = self.pieces(opening + 1, closing)
         memory = re.match(r"arena_(take|mat|zeros)$|allocate$", function)
@@ -221,7 +221,7 @@ def statements(function):
 
 
 def plain(*parts):
-    """Without comments and line breaks."""
+    """The text without comments and line breaks."""
     return " ".join(re.sub(r"//[^\n]*", "", "".join(parts)).split())
 
 
@@ -247,7 +247,7 @@ RULES = [tuple(line.split("\t")) for line in pathlib.Path(__file__).with_name(
 
 
 def reasons(m):
-    """The rules that say of this mutant that it changes nothing."""
+    """The rules according to which this mutant changes nothing."""
     return {row for row in RULES if len(row) == 3 and row[0] == m.function
             and re.search(row[1], f"{m.before} -> {m.after}")}
 
@@ -260,7 +260,7 @@ SECONDS = {}  # of processor time that each test takes without a mistake
 
 
 def call(folder, seconds, *command):
-    """Whether it succeeds, with limits of processor time and memory. A test ends at
+    """Whether it succeeds, within limits of processor time and memory. A test ends at
     its first false claim."""
     limits = f'ulimit -c 0 && ulimit -t {seconds} && ulimit -v 4000000 && exec "$@"'
     try:
@@ -287,8 +287,8 @@ def workshop(text):
 
 
 def measure():
-    """How long the tests take, so that one that does not end is stopped; the quickest
-    is then the first."""
+    """Measures how long the tests take, so that one that does not end is stopped, and
+    sorts them, the quickest first."""
     with workshop(SOURCE) as folder:
         for test in {*FUNCTIONS, *TESTS}:
             begin = os.times().children_user
@@ -299,7 +299,7 @@ def measure():
 
 
 def verdict(m, excused):
-    """What is the matter with it. None: it is no C. Earlier tests cannot reach it."""
+    """What becomes of a mutant; None if it is not C. Earlier tests cannot reach it."""
     own = OWN[m.function]
     with workshop(SOURCE[:m.first] + m.new + SOURCE[m.end:]) as folder:
         for test in [own] + [t for t in TESTS if t > own]:
@@ -309,7 +309,7 @@ def verdict(m, excused):
                 return f"is not equivalent: {test}" if excused else "killed"
         if excused:
             return "equivalent"
-        # tcc takes what is no C; memory may be too small, or never given back
+        # tcc accepts what is not C; memory may be too small, or never given back
         test = "11-training" if own == "01-numbers" else own
         if not compiles(folder, test, "MALLOC", STRICT):
             return None
@@ -325,11 +325,11 @@ def report(m, found):
 
 def main():
     parser = argparse.ArgumentParser(description="breaks transformer.c")
-    parser.add_argument("--sample", type=int, help="only so many mutants")
-    parser.add_argument("--seed", type=int, help="of the sample; else the date",
+    parser.add_argument("--sample", type=int, help="try only this many mutants")
+    parser.add_argument("--seed", type=int, help="seed of the sample (the date)",
                         default=int(f"{datetime.date.today():%Y%m%d}"))
     parser.add_argument("--function", choices=OWN, action="append",
-                        help="only in this one (and this one …)")
+                        help="only mutants of this function; may be repeated")
     options = parser.parse_args()
     if not shutil.which("valgrind") or not shutil.which("tcc"):
         sys.exit("mutants.py: Valgrind or tcc is not installed")
@@ -343,7 +343,7 @@ def main():
     shutil.rmtree(BUILD, ignore_errors=True)
     BUILD.mkdir(parents=True)
     measure()
-    # Planted: one that changes nothing, and one that is said to and loses a part of a gradient.
+    # Planted: one that changes nothing, and one that is excused but loses part of a gradient.
     lost = next(m for m in mutants_of("norm_backward") if m.new == ";")
     claim(verdict(lost._replace(end=lost.first, new=""), False) == "survives",
           "a mutant that survives is reported")

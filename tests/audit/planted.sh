@@ -1,7 +1,7 @@
 #!/bin/sh
-# The gradient check is at work on whatever is added: a further norm, position
-# and activation, each with a gradient that is wrong, is planted in a copy of the
-# program, and must fail it. QUICK is run.sh's list of flags.
+# The gradient check covers whatever is added: a further norm, kind of positions
+# and activation, each with a wrong gradient, is planted in a copy of the program,
+# and must fail the check. QUICK is run.sh's list of flags.
 #
 # shellcheck disable=SC2086
 
@@ -11,7 +11,7 @@ rm -rf $here
 mkdir -p $here
 cp -R tests $here
 
-# planted NAME LIST SED: the new value stands in the list before its count, is
+# planted NAME LIST SED: the new value is put into the enum before its count, is
 # used, and the check fails
 planted()
 {
@@ -22,7 +22,7 @@ planted()
         -o $here/gradcheck -lm || return
     ! $here/gradcheck > $here/said && grep '^FAIL' $here/said
 }
-check "a third norm, whose entrance is not undone, fails the gradient check" \
+check "a third norm, whose entry has no backward pass, fails the gradient check" \
     planted TWICE NORMS '/^void residual_enter_backward/,/^}/ {
         s/norm == POST_NORM)/norm == POST_NORM || pass->config->norm == TWICE)/
     }'

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Where transformer.c was built and tried:
+"""Builds transformer.c on several platforms and tests it there:
 
     python3 tests/audit/platforms.py              one build of each compiler for x86-64
     python3 tests/audit/platforms.py all          also other optimizations, 32 bits,
@@ -10,10 +10,10 @@ On each platform the program and every chapter's test program are built without 
 warning and run, and a small model is trained, resumed and used. Models go from one
 platform to another: a model that was trained on this machine by gcc translates there
 what it translates here, and is the same file when it is saved there again; and the same
-training gives the same file there.
+training gives the same file there as here.
 
-The last lines are a table and "N passed, N failed". Fewer claims hold without OpenMP,
-which leaves out what is said of threads, and on Windows, which has neither fork nor
+The last lines are a table and "N passed, N failed". There are fewer claims without
+OpenMP, where those about threads are left out, and on Windows, which has neither fork nor
 setrlimit. As many platforms are tried at once as there are cores, or JOBS.
 """
 
@@ -39,8 +39,8 @@ from programs import listed, source_of  # noqa: E402
 
 Platform = collections.namedtuple("Platform", "name what compiler flags runner")
 
-# Of each compiler the build that is not the one of `make test` comes first. The byte
-# order of s390x is the other one.
+# For each compiler, a build that is not the one of `make test` comes first. s390x is
+# big-endian; all others are little-endian.
 TABLE = [Platform(*map(str.strip, line.split("|"))) for line in """
 gcc-O0   | x86-64 | gcc | -O0 |
 clang-O2 | x86-64 | clang | -O2 |
@@ -65,7 +65,7 @@ def output(folder, *command, **how):
 
 
 def passed(folder, *command, **how):
-    """How many claims a test program has made, all of which hold."""
+    """How many claims a test program has made; all of them must hold."""
     printed = output(folder, *command, allowed=(0, 1), **how)
     last = re.search(r"([1-9]\d*) passed, 0 failed\n$", printed)
     assert last, "\n".join(re.findall("^FAIL.*", printed, re.M)) or printed[-300:]
@@ -73,7 +73,7 @@ def passed(folder, *command, **how):
 
 
 class Trial:
-    """A platform, and what has been claimed of it: (does it hold?, claim, found)"""
+    """A platform, and the claims about it: (does it hold?, claim, found)"""
 
     def __init__(self, platform):
         self.platform, self.said, self.claims = platform, [], 0
@@ -99,7 +99,7 @@ class Trial:
                *WARN.split(), *flags, source, "-o", self.here / made, "-lm")
 
     def run(self, program, *arguments, what=output, **how):
-        """In the platform's way."""
+        """Runs a program in the platform's way."""
         path = self.here / program
         if not path.exists():
             path = path.with_name(program + ".exe")
@@ -122,8 +122,8 @@ class Trial:
         assert log.read_text().count(",train,") == 60
 
     def use(self, model):
-        """What it translates, measures and looks at. Of the loss the first digits, for
-        elsewhere sums may be rounded in another way."""
+        """What the model translates, measures and looks at. Only the first digits of the
+        loss, since sums may be rounded differently elsewhere."""
         sources = re.sub("\t.*", "", self.pairs.read_text())
         printed = (self.run("transformer", "translate", model, given=sources)
                    + self.run("transformer", "evaluate", model, self.pairs)
@@ -132,8 +132,8 @@ class Trial:
             "^(loss .....).*", r"\1", printed, flags=re.M), flags=re.M)
 
     def exchange(self, other):
-        """What is trained there is used here in the same way, and is the same file when
-        it is saved here again."""
+        """A model trained there does the same here, and is the same file when it is saved
+        here again."""
         there, here = other.use(other.own), self.use(other.own)
         assert there == here and here.count("\n") == 27, there + here
         self.run("again", other.own, self.here / "again.safetensors")
@@ -148,7 +148,7 @@ class Trial:
 def tried(platform, reference):
     """Builds and tries one platform."""
     trial = Trial(platform)
-    # in the compiler's own C, as README does: there it may want to contract
+    # in the compiler's own C, as in README: there it may contract multiply-adds
     trial.holds(f"transformer.c is built by {platform.compiler} {platform.flags}",
                 trial.build, "transformer.c", "transformer", "-std=gnu11")
     trial.holds("tests/audit/again.c is built", trial.build, source_of("again"), "again")
@@ -160,8 +160,8 @@ def tried(platform, reference):
     trial.holds("a model of gcc -O2 is used and saved here as there",
                 trial.exchange, reference)
     same = "the same training gives the same bits as gcc -O2"
-    if platform.name == "i686":  # it computes in a wider type: others, used here as there
-        trial.holds(same, reference.exchange, trial)
+    if platform.name == "i686":  # a wider type gives other bits
+        trial.holds("its model does the same on both", reference.exchange, trial)
     else:
         trial.holds(same, trial.same_files, reference.own, trial.own)
     # by another compiler, with another library, in 32 bits
