@@ -202,7 +202,7 @@ void test_random_batches(void) {
     pairs_free(&p);
 }
 
-// Two sentences, the longer of which just fits into a batch, and does not fit.
+// Two sentences, the longer of which just fits into a batch, and then does not.
 void test_large_batch(void) {
     const int most = INT_MAX / 1024 / 2, index[2] = {0, 1};
     int end = END, length = 0;

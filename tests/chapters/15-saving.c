@@ -123,7 +123,7 @@ void test_values(void) {
         numbers = numbers && takes(o, nonsense, 12) == 0;
     }
     CLAIM(limits, "numbers may reach their limits but not exceed them");
-    CLAIM(numbers, "nothing else than a number is accepted for one");
+    CLAIM(numbers, "nothing but a number is accepted for one");
     CLAIM(whole, "whole numbers must be written as such");
     CLAIM(choices, "each choice can be set, in the order of the constants, and "
           "nothing else");
@@ -658,7 +658,7 @@ void test_missing(void) {
             whole.numbers, "what earlier editions kept is ignored");
     write_replaced("\"steps\":\"77\"", "\"steps\":\"0\"");
     Checkpoint c = load_checkpoint(FILE_NAME, false);
-    CLAIM(!given(&c.settings, "steps"), "there, 0 steps mean not given");
+    CLAIM(!given(&c.settings, "steps"), "there, 0 means no steps were given");
     checkpoint_free(&c);
 }
 
@@ -761,7 +761,7 @@ void write_last(const File *f, const char bits[4]) {
     write_model(f->header, f->numbers, f->size);
 }
 
-// Files with moments that are not whole. Using the model without training skips
+// Files with incomplete moments. Using the model without training skips them.
 void test_bad_moments(void) {
     Checkpoint c = random_checkpoint(POST_NORM, SINUSOIDAL, 0);
     File f = file_of(&c);
@@ -956,7 +956,7 @@ void test_byte_pairs(void) {
     CLAIM(same_tokens(&sample, &loaded, "eat \\n\" cats n\\ teats é"),
           "it makes the same tokens of a text");
     CLAIM(!strstr(whole.header, "_merges"), "merges are not stored: pieces "
-          "tell them");
+          "imply them");
     accepts(replaced("\"step\"", "\"source_merges\":\"a\\tt\",\"step\""),
             whole.numbers, "an older file, which lists them, loads");
     checkpoint_free(&loaded);

@@ -10,7 +10,6 @@
 // and write, fsync, close, rename, remove), square roots, rows of the log, and
 // models that are about to get their name. At the number given, this happens:
 //
-//
 //     fail    there is no memory; the disk has an error
 //     full    half of what is written fits, and from then on nothing
 //     gone    the disk is no longer there: nothing works from then on, and the

@@ -72,7 +72,7 @@ void test_defaults(void) {
     matches("one thing has no plural", "*data: 1 pair, *, 1 head, *\ntraining: 1 step of "
             "1 sentence, * 1 step\n*", err);
     run("train one.tsv --resume --steps 1 --model w.safetensors");
-    matches("nor has 1 step done", "*nothing to do: 1 step is done;*", err);
+    matches("nor has a finished step", "*nothing to do: 1 step is done;*", err);
     works("no --model is needed", "train pairs.tsv --steps 1");
     works("the model is called model.safetensors", "info model.safetensors");
     run("train pairs.tsv" MINI "--model w.safetensors");
@@ -434,7 +434,7 @@ void test_names(void) {
 // a table alone. (failing.c has a full disk for all.)
 void test_full(void) {
     largest_file = 1024;
-    fails_late("a model too large fails", "cannot write big.safetensors: *",
+    fails_late("a model above it fails", "cannot write big.safetensors: *",
                "train pairs.tsv" MINI "--steps 1 --model big.safetensors");
     absent("nothing of it is left", "big.safetensors.new");
     largest_file = 1024;

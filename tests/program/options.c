@@ -191,7 +191,7 @@ void test_model(void) {
     make("none", "--positions none");
     make("m", "--positions learned");
     row("train", "positions",
-        "learned ones are parameters; none change the loss", "yes yes",
+        "learned ones are parameters; without, another loss", "yes yes",
         yes(has("m", "source_positions.weight")
             && !has("plain", "source_positions.weight")
             && !has("none", "source_positions.weight"),
