@@ -698,7 +698,7 @@ const TEXTS = [
 "25",
 "for the value. Column 1 belongs to head 1: there all gradients are",
 "0.",
-"tests/chapters/03-multi-head.c: “blanks: the weights of head 0 are 1/2 1/2, 1/5 4/5”, “blanks: dq, dk and dv are merged in dx”, “blanks: column 0 of dq, dk and dv sums to 4, 0 and 25”, “blanks: head 1 has no part in it, and column 1 stays 0”."],
+"tests/chapters/03-multi-head.c: “blanks: the weights of head 0 are 1/2 1/2, 1/5 4/5”, “blanks: dx is the sum of what dq, dk and dv send back”, “blanks: column 0 of dq, dk and dv sums to 4, 0 and 25”, “blanks: head 1 has no part in it, and column 1 stays 0”."],
 ["03-multi-head.html#multi-head-break-it", "Break it", "3. Multi-head attention",
 "One question for all heads. Every head takes its queries from the columns of head 0.",
 "In head_of:",
