@@ -190,6 +190,6 @@ int main(int argc, char **argv) {
     } else if (argc == 4 && !strcmp(argv[1], "statistics"))
         statistics(argv[2], argv[3]);
     else
-        return 2;
+        fail("02-heads random | parameters | statistics MODEL DATA.tsv");
     arena_free(&arena);
 }

@@ -94,7 +94,7 @@ int main(int argc, char **argv) {
     int positions = argc != 4 ? -1
                   : find_choice("sinusoidal|learned|none", argv[2]);
     if (positions < 0)
-        return 2;
+        fail("03-lengths TASK sinusoidal|learned|none STEPS");
     use_one_thread();
     bool reverse = !strcmp(argv[1], "reverse");
     char names[64];

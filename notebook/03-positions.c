@@ -127,6 +127,6 @@ int main(int argc, char **argv) {
     else if (!strcmp(what, "permutation"))
         permutations(&arena);
     else
-        return 2;
+        fail("03-positions table | wavelength | dot | permutation");
     arena_free(&arena);
 }
