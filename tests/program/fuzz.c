@@ -273,7 +273,7 @@ void small_list(Small *s) {
 
 void feed_hub(void) {
     const char *const ignored[] = {".mask", NULL};
-    const Naming naming = {"model.", ignored};
+    const Naming naming = {"model.", ignored, NULL};
     Small s, again;
     small_list(&s);
     small_list(&again);
