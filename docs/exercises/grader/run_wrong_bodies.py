@@ -127,17 +127,17 @@ def of_exercise(made, exercise):
 def main(names):
     made = compiling.reference()
     exercises = [e for e in load_exercises() if e.kind == "write"]
-    lines = {name: line for name, line in read_known().items()
-             if name in {e.name for e in exercises}}
+    lines = read_known()
     chosen = [e for e in exercises if not names or e.name in names]
     with ThreadPoolExecutor(os.cpu_count()) as jobs:
         for e, line in zip(chosen, jobs.map(lambda e: of_exercise(made, e), chosen)):
             lines[e.name] = line.split(" ")
             print(f"{e.name}: {len(lines[e.name]) - 2} wrong results", flush=True)
-    digest = digest_of_code(read_text(REFERENCE))
-    KNOWN.write_text(f"transformer.c {digest}\n" + "".join(
-        " ".join(lines[e.name]) + "\n" for e in exercises if e.name in lines),
-        encoding="utf-8")
+    for path in [REFERENCE] if names else [REFERENCE, GRADER / "grade.c"]:
+        lines[path.name] = [path.name, digest_of_code(read_text(path))]
+    KNOWN.write_text("".join(
+        " ".join(lines[name]) + "\n" for name in ["transformer.c", "grade.c",
+        *(e.name for e in exercises)] if name in lines), encoding="utf-8")
 
 
 if __name__ == "__main__":
