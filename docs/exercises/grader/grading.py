@@ -160,9 +160,10 @@ def grade_program(exercise, text, made):
     losses = [re.findall(r"^step .* (\d+\.\d+)$", said, re.M) for said in (right, ended.output)]
     if given[:4] == ours[:4] in ("step", "chec") and all(
             abs(float(a) - float(b)) < 1.5e-4 for a, b in zip(*losses)):
-        raise Wrong("wrong: the losses are right, but not every bit of the parameters: "
-                    "another order of a sum?")
-    raise Wrong(f'wrong: it prints "{given}" where {exercise.source} prints "{ours}"')
+        return Result(exercise, "wrong", "wrong: the losses are right, but not every bit of "
+                      "the parameters: another order of a sum?")
+    return Result(exercise, "wrong",
+                  f'wrong: it prints "{given}" where {exercise.source} prints "{ours}"')
 
 
 def check_bug(exercise, text, made):

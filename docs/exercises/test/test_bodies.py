@@ -72,9 +72,8 @@ def single_stubs(g):
 def mistakes(g):
     """Each is refused, and named by its numbers alone. Without FULL, a sixth is tried."""
     made, total, tried = compiling.reference(), 0, 0
-    checks = (run_wrong_bodies.GRADER / "grade.c").read_text(encoding="utf-8")
-    g.holds("wrong_bodies.txt is of this grade.c", wrong_bodies.read_known()["grade.c"][1]
-            == wrong_bodies.digest_of_code(checks))
+    g.holds("wrong_bodies.txt is of this grade.c", wrong_bodies.read_known()["grade.c"][1] ==
+            wrong_bodies.digest_of_code(compiling.FILES[0].read_text(encoding="utf-8")))
     for e in of_kind("write"):
         mine = [m for m in wrong_bodies.load_mistakes(
             e, cutting.reference_regions()[e.name].body) if m.kind == "="]
