@@ -150,9 +150,10 @@ void leave(void) {
 void compare(uint64_t mine, const char *what) {
     uint64_t most[] = {mine, ~mine}; // and the least
     MPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_UINT64_T, MPI_MAX, ALL);
+    if (most[0] != ~most[1] && world.rank)
+        MPI_Barrier(ALL); // until rank 0 has ended all
     if (most[0] != ~most[1])
-        world.rank ? (void)MPI_Barrier(ALL) // until rank 0 has ended all
-                   : fail("not the same %s on all ranks", what);
+        fail("not the same %s on all ranks", what);
 }
 
 // A digest of these bytes, and of those before them (FNV-1a).

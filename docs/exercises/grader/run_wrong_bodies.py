@@ -135,9 +135,8 @@ def main(names):
             print(f"{e.name}: {len(lines[e.name]) - 2} wrong results", flush=True)
     for path in [REFERENCE] if names else [REFERENCE, GRADER / "grade.c"]:
         lines[path.name] = [path.name, digest_of_code(read_text(path))]
-    KNOWN.write_text("".join(
-        " ".join(lines[name]) + "\n" for name in ["transformer.c", "grade.c",
-        *(e.name for e in exercises)] if name in lines), encoding="utf-8")
+    order = ["transformer.c", "grade.c", *(e.name for e in exercises)]
+    KNOWN.write_text("".join(" ".join(lines[n]) + "\n" for n in order if n in lines), "utf-8")
 
 
 if __name__ == "__main__":

@@ -121,7 +121,7 @@ def if_changed():
 
 
 def read_known():
-    """wrong_bodies.txt: {name: [name, key, NUMBER:FIRST:ALL, ...]}; a digest of transformer.c."""
+    """wrong_bodies.txt: {name: [name, key, NUMBER:FIRST:ALL, ...]}; digests of two files."""
     lines = read_text(KNOWN).splitlines() if KNOWN.exists() else []
     return {line.split(" ")[0]: line.split(" ") for line in lines}
 

@@ -140,8 +140,8 @@ def _graded(g, handed, marks, wanted):
 def _of_platforms(right):
     """{student: {path: data}}, as learning platforms and computers name things."""
     flat = {PurePath(name).name: data for name, data in right.items()}
-    finder = _zip({**{f"work/{name}": data for name, data in right.items()},
-                   **{f"__MACOSX/work/._{name}": b"\0\5\26\7" for name in right}})
+    finder = _zip({**{f"hand-in/{name}": data for name, data in right.items()},
+                   **{f"__MACOSX/hand-in/._{name}": b"\0\5\26\7" for name in right}})
 
     def each(before, files):
         return {before + name: data for name, data in files.items()}
@@ -161,7 +161,7 @@ def _of_platforms(right):
         "Homework 3_turing": {**each("Homework 3_turing_attempt_2026-11-20-23-58-01_", flat),
                               "Homework 3_turing_attempt_2026-11-20-23-58-01.txt": b"Name:"},
         "Homework 3_church": {"Homework 3_church_attempt_2026-11-20-23-59-59_my work.tgz":
-                              _tar(each("./work/", right), "w:gz")},
+                              _tar(each("./hand-in/", right), "w:gz")},
         "submission_147802433": each("submission_147802433/exercises/", right),
         "Alan Kay": each("816-4711 - Alan Kay - Nov 20, 2026 1158 PM/", {
             name: data.replace(b"\n", b"\r") for name, data in flat.items()}),
